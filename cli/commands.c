@@ -4,6 +4,7 @@
  */
 #include "cli/base/command.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -14,11 +15,19 @@
 	X(run)            \
 	X(show)           \
 	X(runs)           \
+	X(top)            \
+	X(tune)           \
+	X(diff)           \
+	X(cost)           \
+	X(audit)          \
+	X(sweep)          \
+	X(web)            \
 	X(lake)           \
 	X(status)         \
 	X(plugins)        \
 	X(stats)          \
 	X(rules)          \
+	X(recognize)      \
 	X(reload)         \
 	X(attach)         \
 	X(detach)         \
@@ -42,7 +51,7 @@ static void version(void)
 	int rc = lake_default_path(&lake);
 
 	printf("jansson      %s (built with %s)\n", jansson_version_str(), JANSSON_VERSION);
-	printf("lake         %s\n", rc == 0 ? lake : "none: HOME is not set");
+	printf("lake         %s\n", rc == 0 ? lake : rc == -EINVAL ? "none: skep.conf has an error" : "none: HOME is not set");
 	free(lake);
 }
 

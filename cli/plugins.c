@@ -20,11 +20,11 @@ static int run_plugins(int argc, char **argv);
 const struct command cmd_plugins = {
 	.name = "plugins",
 	.operands = "[NAME]",
-	.summary = "list the running skepd's plugins, or all about one",
+	.summary = "list the running skepd's plugins, or show one in detail",
 	.options = answer_options,
-	.notes = "With NAME: its signals, details, counters, and what it costs the daemon. "
-		 "busy is the time in its callbacks, worst the longest of them; a callback that takes longer than "
-		 "its budget is an overrun. What skepd could load: skepd --list-plugins.\n",
+	.notes = "With NAME: the plugin's signals, details, counters, and its cost for the daemon. "
+		 "busy is the time in its callbacks, worst the longest callback; a callback that takes longer than "
+		 "its budget is an overrun. skepd --list-plugins lists the plugins that skepd could load.\n",
 	.most = 1,
 	.run = run_plugins,
 };

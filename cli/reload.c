@@ -35,11 +35,11 @@ const struct command cmd_reload = {
 	.name = "reload",
 	.summary = "have the running skepd apply its changed configuration",
 	.about =
-		"skepd applies all of it or, after any error, nothing. A plugin whose options stay the same keeps "
-		"running; skepd drains a removed one for 5 s at most. SIGHUP does the same; then the log and skep "
-		"status report the result.\n",
+		"skepd applies the whole configuration or, after any error, nothing of it. A plugin whose options stay "
+		"the same keeps running; skepd drains a removed plugin for 5 s at most. SIGHUP does the same; then the "
+		"log and `skep status` report the result.\n",
 	.options = options,
-	.notes = "Exits with 3 when skepd rejects the configuration; the running one stays in use.\n",
+	.notes = "Exits with 3 when skepd rejects the configuration; the running configuration stays in use.\n",
 	.most = -1,
 	.run = run_reload,
 };
@@ -180,7 +180,7 @@ static int refused(const json_t *answer)
 	return skep_fail("reload", SKEP_EXIT_CONFIG, "configuration rejected: %s", answer_text(answer, "error"));
 }
 
-/* 60 s: a plugin that loads programs on a busy host, and 5 s each for what drains and settles. */
+/* 60 s: plugins load their programs on a busy host, and skepd waits up to 5 s each for removed plugins to drain. */
 #define ANSWER_MS 60000
 
 static int ask(struct ctl *ctl, bool check, json_t **ret)

@@ -18,16 +18,16 @@ static int run_rules(int argc, char **argv);
 
 const struct command cmd_rules = {
 	.name = "rules",
-	.summary = "list the running skepd's rules, and what each has decided",
+	.summary = "list the running skepd's rules, and the verdicts of each",
 	.options = answer_options,
 	.notes =
-		"The first rule that holds decides, once for each program that a process executes. hits are verdicts: "
-		"kernel, in the hook itself; user, by skepd. \"by kernel\": the kernel can decide all of the rule once "
-		"it has seen a value (a program, a user, a cgroup). \"+\" behind a verdict: descendants get the verdict "
-		"as well, without an evaluation of their own. ended: the processes that the rule excluded and that have "
-		"ended since, with their CPU time. cost: the time that skepd takes to try the rule, on average, with "
-		"what this rule was the first to ask for. A reload keeps the figures of a rule that stays the same. "
-		"Before a change: skep filter test, skep reload --check.\n",
+		"The first rule that holds decides, once for each program that a process executes. hits: verdicts of "
+		"the rule, by the kernel (in its exec hook) and by skepd (user). \"by kernel\": the kernel can decide "
+		"all of the rule once it has seen a value (a program, a user, a cgroup). \"+\" after a verdict: "
+		"descendants get the same verdict without an evaluation of their own. ended: the processes that the "
+		"rule excluded and that have ended since, with their CPU time. cost: the average time in which skepd "
+		"evaluates the rule, including the read of fields that no earlier rule needs. A reload keeps the "
+		"figures of a rule that stays the same. Before a change: skep filter test, skep reload --check.\n",
 	.run = run_rules,
 };
 
@@ -153,7 +153,7 @@ int rules_print(const json_t *o, FILE *out, const struct paint_style *style)
 	rc = table_print(t, &p, 0, 2);
 	table_free(t);
 	if (shared)
-		paint(&p, INK_DIM, "* together with other rules behind the 62nd that excludes\n");
+		paint(&p, INK_DIM, "* one sum of all excluding rules after the 62nd\n");
 	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
 		rc = errno ? -errno : -EIO;
 	return rc;

@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
+#include "cli/base/moment.h"
 #include "cli/base/paint.h"
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
@@ -26,14 +29,28 @@
 
 struct runs_options {
 	unsigned long limit;
-	const char *lake;
-	bool json;
+	const char *lake, *engine, *pipeline, *user, *state, *since, *until, *job, *host;
+	bool json, all;
 };
 
 static const struct command_option options[] = {
 	{ "limit", 'n', "N", "at most N runs (default 20; 0: all of them)", .max = LIMIT_MOST,
 	  COMMAND_AT(struct runs_options, limit) },
-	{ "json", .help = "for programs: a list of objects", COMMAND_AT(struct runs_options, json) },
+	{ "engine", .value = "NAME", .help = "only runs of this engine: snakemake, slurm, make, ...",
+	  COMMAND_AT(struct runs_options, engine) },
+	{ "pipeline", .value = "NAME", .help = "only runs of this pipeline", COMMAND_AT(struct runs_options, pipeline) },
+	{ "user", .value = "USER", .help = "only runs of this user, a name or a uid",
+	  COMMAND_AT(struct runs_options, user) },
+	{ "state", .value = "STATE", .help = "only runs that are running, failed or ok",
+	  COMMAND_AT(struct runs_options, state) },
+	{ "since", .value = "TIME", .help = "only runs that began at 2026-11-21T03:48:15Z or later; 2h, 3d: that long ago",
+	  COMMAND_AT(struct runs_options, since) },
+	{ "until", .value = "TIME", .help = "only runs that began before this time", COMMAND_AT(struct runs_options, until) },
+	{ "job", .value = "ID", .help = "only runs of this scheduler job, or with a task of it",
+	  COMMAND_AT(struct runs_options, job) },
+	{ "host", .value = "NAME", .help = "only runs of this host", COMMAND_AT(struct runs_options, host) },
+	{ "all", .help = "list sessions in which another run began and small commands of shells, too", COMMAND_AT(struct runs_options, all) },
+	{ "json", .help = "print a JSON list of objects, for programs", COMMAND_AT(struct runs_options, json) },
 	QUESTION_LAKE(struct runs_options, lake),
 	{ 0 },
 };
@@ -44,7 +61,9 @@ const struct command cmd_runs = {
 	.name = "runs",
 	.summary = "list runs, newest first",
 	.options = options,
-	.notes = "`skep show ID` reports one; the beginning of an id is enough, a name finds its newest run.\n",
+	.notes = "`skep show ID` reports a run. The beginning of an id is enough; a name finds the newest run with the "
+		 "name. The list "
+		 "leaves out a login session in which another run began, unless no other run matches.\n",
 	.most = -1,
 	.run = run_runs,
 };
@@ -52,16 +71,17 @@ const struct command cmd_runs = {
 /* ---- for people ----------------------------------------------------------- */
 
 /* Adds a run's row. On a narrow terminal it lacks the bytes, which `skep show` has, and the year, which the id has. */
-static int add_run(struct table *t, const struct paint *p, const struct lake_run *run, bool wide)
+static int add_run(struct table *t, const struct paint *p, const struct lake_run *run, bool wide, bool engines)
 {
 	bool failed = run->signal || run->exit_code > 0;
 	enum ink ink = failed ? INK_RED : run->exit_code == 0 ? INK_GREEN : INK_YELLOW;
 	unsigned units = paint_units(p) | HUMAN_SHORT;
 	char buf[HUMAN_SIZE], signal[REASON_SIGNAL_SIZE];
 	char *id = text_safe(run->id, p->unicode), *name = text_safe(run->name, p->unicode);
+	char *engine = text_safe(run->engine, p->unicode);
 	int rc = -ENOMEM;
 
-	if (!id || !name)
+	if (!id || !name || !engine)
 		goto out;
 	table_cell(t, INK_BOLD, "%s", id);
 	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, buf);
@@ -84,9 +104,12 @@ static int add_run(struct table *t, const struct paint *p, const struct lake_run
 		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.read_bytes, units, buf));
 		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.write_bytes, units, buf));
 	}
+	if (engines)
+		table_cell(t, INK_NONE, "%s", engine);
 	table_cell(t, INK_NONE, "%s", name);
 	rc = 0;
 out:
+	free(engine);
 	free(id);
 	free(name);
 	return rc;
@@ -94,7 +117,7 @@ out:
 
 int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style *style)
 {
-	static const struct table_column wide[] = {
+	static const struct table_column all[] = {
 		{ .title = "run", .left = true },
 		{ .title = "started", .left = true },
 		{ .title = "elapsed" },
@@ -104,32 +127,38 @@ int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style
 		{ .title = "RSS" },
 		{ .title = "read" },
 		{ .title = "written" },
+		{ .title = "engine", .left = true },
 		{ .title = "name", .left = true, .flex = true },
 	};
-	static const struct table_column narrow[] = {
-		{ .title = "run", .left = true },
-		{ .title = "started", .left = true },
-		{ .title = "elapsed" },
-		{ .title = "exit", .left = true },
-		{ .title = "procs" },
-		{ .title = "CPU" },
-		{ .title = "RSS" },
-		{ .title = "name", .left = true, .flex = true },
-	};
+	/* from the widest to the tightest: the first that fits is used */
+	static const struct {
+		bool bytes, engines;
+	} looks[] = { { true, true }, { true, false }, { false, true }, { false, false } };
+	size_t n_looks = sizeof(looks) / sizeof(*looks);
+	bool any = false;
 	struct paint p;
 	int rc = 0;
 
 	paint_init(&p, out, style);
-	for (int look = 0; look < 2 && rc == 0; look++) {
-		struct table *t = look == 0 ? table_new(wide, sizeof(wide) / sizeof(*wide))
-					    : table_new(narrow, sizeof(narrow) / sizeof(*narrow));
+	for (size_t i = 0; i < runs->n; i++)
+		any |= *runs->runs[i].engine != '\0';
+	for (size_t look = 0; look < n_looks && rc == 0; look++) {
+		struct table_column columns[sizeof(all) / sizeof(*all)];
+		size_t n = 0;
+		struct table *t;
 		bool fits;
 
+		if (looks[look].engines && !any)
+			continue;
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			if ((looks[look].bytes || (i != 7 && i != 8)) && (looks[look].engines || i != 9))
+				columns[n++] = all[i];
+		t = table_new(columns, n);
 		if (!t)
 			return -ENOMEM;
 		for (size_t i = 0; i < runs->n && rc == 0; i++)
-			rc = add_run(t, &p, &runs->runs[i], look == 0);
-		fits = look == 1 || table_width(t, 1, 16) <= p.width;
+			rc = add_run(t, &p, &runs->runs[i], looks[look].bytes, looks[look].engines);
+		fits = look + 1 == n_looks || table_width(t, 1, 16) <= p.width;
 		if (fits && rc == 0)
 			rc = table_print(t, &p, 0, table_width(t, 2, 24) <= p.width ? 2 : 1);
 		table_free(t);
@@ -143,57 +172,111 @@ int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style
 
 /* ---- for programs --------------------------------------------------------- */
 
-json_t *runs_json(const struct lake_runs *runs)
+/* A new reference, or NULL when memory runs out. */
+static json_t *run_json(const struct lake_run *run)
 {
-	json_t *array = json_array();
+	json_t *one = report_json_run(run);
 
-	for (size_t i = 0; array && i < runs->n; i++) {
-		const struct lake_run *run = &runs->runs[i];
-		json_t *one = report_json_run(run);
-
-		if (!one ||
-		    json_object_set_new(
-			    one, "totals",
-			    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes,
-				      "images", (json_int_t)run->totals.images, "cpu_ns",
-				      (json_int_t)run->totals.cpu_ns, "rss_peak_bytes", (json_int_t)run->rss_peak_bytes,
-				      "read_bytes", (json_int_t)run->totals.read_bytes, "write_bytes",
-				      (json_int_t)run->totals.write_bytes)) != 0 ||
-		    json_array_append(array, one) != 0) {
-			json_decref(one);
-			json_decref(array);
-			return NULL;
-		}
+	if (one &&
+	    json_object_set_new(
+		    one, "totals",
+		    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes, "images",
+			      (json_int_t)run->totals.images, "cpu_ns", (json_int_t)run->totals.cpu_ns, "rss_peak_bytes",
+			      (json_int_t)run->rss_peak_bytes, "read_bytes", (json_int_t)run->totals.read_bytes,
+			      "write_bytes", (json_int_t)run->totals.write_bytes)) != 0) {
 		json_decref(one);
+		return NULL;
 	}
-	return array;
+	return one;
+}
+
+int runs_json(const struct lake_runs *runs, FILE *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < runs->n && rc == 0; i++)
+		rc = fputs(i ? ",\n  " : "[\n  ", out) == EOF ? -errno : json_out_part(run_json(&runs->runs[i]), 2, out);
+	if (rc == 0 && (fputs(runs->n ? "\n]\n" : "[]\n", out) == EOF || fflush(out) != 0))
+		rc = errno ? -errno : -EIO;
+	return rc;
 }
 
 /* ---- the command ---------------------------------------------------------- */
 
-static int answer(const char *lake_path, size_t limit, bool json)
+/* 0, or the exit status after a message. */
+static int query_of(const struct runs_options *o, uint64_t *uid, struct lake_runs_query *q)
 {
+	static const char *const states[] = { [LAKE_RUNS] = "running", [LAKE_FAILED] = "failed", [LAKE_OK] = "ok" };
+	struct passwd entry, *user = NULL;
+	char text[4096];
+	unsigned long number;
+
+	*q = (struct lake_runs_query){
+		.limit = o->limit,
+		.engine = o->engine,
+		.pipeline = o->pipeline,
+		.job = o->job,
+		.host = o->host,
+		.sessions = o->all,
+	};
+	for (unsigned i = LAKE_RUNS; o->state && i <= LAKE_OK; i++)
+		if (strcmp(o->state, states[i]) == 0)
+			q->outcome = (enum lake_outcome)i;
+	if (o->state && !q->outcome)
+		return skep_usage("runs", "--state '%s' is not running, failed or ok", o->state);
+	if (o->user && command_number(o->user, 0, UINT32_MAX, &number) == 0) {
+		*uid = number;
+		q->uid = uid;
+	} else if (o->user) {
+		if (getpwnam_r(o->user, &entry, text, sizeof(text), &user) != 0 || !user)
+			return skep_usage("runs", "--user '%s': this machine knows no such user; give the uid", o->user);
+		*uid = user->pw_uid;
+		q->uid = uid;
+	}
+	if ((o->since && moment(o->since, &q->since_ns) != 0) ||
+	    (o->until && moment(o->until, &q->until_ns) != 0))
+		return skep_usage("runs", "'%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
+				  o->since && moment(o->since, &q->since_ns) != 0 ? o->since : o->until);
+	return 0;
+}
+
+static int answer(const struct runs_options *o)
+{
+	struct lake_runs_query query;
+	uint64_t uid;
 	struct lake *lake = NULL;
 	struct lake_runs *runs = NULL;
 	char why[512] = "";
 	int rc, status;
 
-	status = question_open("runs", lake_path, &lake);
+	status = query_of(o, &uid, &query);
+	if (!status)
+		status = question_open("runs", o->lake, NULL, query.since_ns, &lake);
 	if (status)
 		return status;
-	rc = lake_runs(lake, limit, &runs, why, sizeof(why));
+	rc = lake_runs(lake, &query, &runs, why, sizeof(why));
+	if (rc == 0 && !runs->n && !query.sessions) {
+		lake_runs_free(runs);
+		runs = NULL;
+		query.sessions = true;
+		rc = lake_runs(lake, &query, &runs, why, sizeof(why));
+	}
 	if (rc) {
 		status = skep_fail("runs", SKEP_EXIT_RUNTIME, "%s", why);
 		goto out;
 	}
-	if (json)
-		rc = json_out_write(runs_json(runs), stdout);
+	if (o->json)
+		rc = runs_json(runs, stdout);
 	else if (runs->n)
 		rc = runs_print(runs, stdout, NULL);
+	else if (o->engine || o->pipeline || o->user || o->state || o->since || o->until || o->job || o->host)
+		puts("no run matches; `skep runs --all` without other options lists the newest");
 	else
 		puts("no runs yet; make one: skep run -- make");
 	if (rc)
 		status = skep_fail("runs", SKEP_EXIT_RUNTIME, "cannot write the list: %s", strerror(-rc));
+	else
+		status = question_partial("runs", lake, NULL);
 out:
 	lake_runs_free(runs);
 	lake_close(lake);
@@ -209,5 +292,5 @@ static int run_runs(int argc, char **argv)
 		return status;
 	if (optind < argc)
 		return skep_usage("runs", "unexpected argument '%s': to report one run, skep show %s", argv[optind], argv[optind]);
-	return answer(o.lake, o.limit, o.json);
+	return answer(&o);
 }

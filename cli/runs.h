@@ -5,14 +5,14 @@
 #ifndef SKEP_CLI_RUNS_H
 #define SKEP_CLI_RUNS_H
 
-#include <jansson.h>
+#include <stdio.h>
 
 #include "cli/base/paint.h"
 #include "lake/lake.h"
 
 /* 0 or -ENOMEM. */
 int runs_print(const struct lake_runs *, FILE *, const struct paint_style *);
-/* A new reference; NULL when memory runs out. */
-json_t *runs_json(const struct lake_runs *);
+/* Writes a JSON array, a run at a time. 0 or -errno. */
+int runs_json(const struct lake_runs *, FILE *);
 
 #endif

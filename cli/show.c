@@ -5,22 +5,45 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
+#include "cli/report/engine_names.h"
+#include "cli/report/flame.h"
 #include "cli/report/report.h"
+#include "cli/report/trace.h"
+#include "cli/tune/tune.h"
+#include "cli/web/assets.h"
+#include "cli/web/html.h"
 #include "lake/lake.h"
 
 struct show_options {
 	unsigned long width;
-	const char *lake;
-	bool json, processes;
+	const char *lake, *trace, *flame, *flame_of, *html;
+	bool json, columns, summary, processes, tasks, no_files;
 };
 
 static const struct command_option options[] = {
+	{ "tasks", .help = "a row for each task, also where tasks of one name share one",
+	  COMMAND_AT(struct show_options, tasks) },
 	{ "processes", .help = "every process as well, as a tree", COMMAND_AT(struct show_options, processes) },
-	{ "json", .help = "everything, for programs", COMMAND_AT(struct show_options, json) },
+	{ "no-files", .help = "do not read your engine's own files for names and requests of tasks",
+	  COMMAND_AT(struct show_options, no_files) },
+	{ "json", .help = "print the whole report as JSON, for programs", COMMAND_AT(struct show_options, json) },
+	{ "columns", .help = "with --json: processes and samples as columns, {\"pid\": [1, 2]}: less than half of the text",
+	  COMMAND_AT(struct show_options, columns) },
+	{ "summary", .help = "with --json: without processes and samples", COMMAND_AT(struct show_options, summary) },
+	{ "html", .value = "FILE", .help = "write the run as a page for a browser, in one file; -: to the output",
+	  COMMAND_AT(struct show_options, html) },
+	{ "trace", .value = "FILE", .help = "write a trace for ui.perfetto.dev: tasks, programs, cores, memory; -: to the output",
+	  COMMAND_AT(struct show_options, trace) },
+	{ "flame", .value = "FILE", .help = "write folded stacks of tasks and tools, for speedscope or flamegraph.pl; -: to the "
+	  "output", COMMAND_AT(struct show_options, flame) },
+	{ "flame-of", .value = "TIME", .help = "what --flame adds up: cpu (default), queued (ready to run, without a CPU) or "
+	  "blocked (waiting for storage)", COMMAND_AT(struct show_options, flame_of) },
 	{ "width", .value = "N", .help = "columns of the text (80 to 400; default: the terminal's)", .min = 80,
 	  .max = 400, COMMAND_AT(struct show_options, width) },
 	QUESTION_LAKE(struct show_options, lake),
@@ -32,36 +55,126 @@ static int run_show(int argc, char **argv);
 const struct command cmd_show = {
 	.name = "show",
 	.operands = "[RUN|last]",
-	.summary = "report a run: its tools, their cost and times, its failures",
-	.about = "RUN is a run's id, the beginning of one, its name (then its newest), or `last`, the default. "
-		 "`skep runs` lists them.\n",
+	.summary = "report a run: its tasks and tools, their cost and times, its failures",
+	.about = "RUN is a run's id, the beginning of an id, a name (skep shows the newest run with the name), or "
+		 "`last`, the default. `skep runs` lists the runs.\n",
 	.options = options,
 	.notes =
-		"How to read it: `cores` is CPU time by wall time, while the tool ran; `peak` that of its busiest sample; "
-		"`RSS peak` is that of the largest process; `read` and `written` are bytes of storage, without those from "
-		"caches; `queued` is the time in which it was ready to run and waited for a CPU. NO_COLOR turns colours off.\n",
+		"How to read it: `try` is a task's attempt, `asked` the memory that its engine or scheduler was asked for; `cores` is CPU time by wall time, while the task or tool ran; `peak` is the same in the "
+		"busiest sample; `RSS peak` is the peak of the largest process; `read` and `written` are bytes of "
+		"storage, without bytes from caches; `queued` is the time in which the tool was ready to run and "
+		"waited for a CPU. NO_COLOR turns colours off.\n"
+		"A shell command of Snakemake does not show its rule: of your own runs skep reads the rules from "
+		".snakemake/metadata, which Snakemake writes at the end of a job.\n"
+		"A trace has the run, its tasks and their programs with arguments, ends and costs, and counters of its samples; "
+		"a stack of --flame is the run, the task, and the chain of tools, each time in ns.\n",
 	.most = -1,
 	.run = run_show,
 };
 
-static int answer(const char *lake_path, const char *which, bool json, const struct paint_style *style)
+/* Writes the report to a file, or to the output. 0 or an exit status. */
+static int write_to(const char *path, const struct lake_report *report, bool trace, enum flame_of of)
+{
+	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+	int rc;
+
+	if (!out)
+		return skep_fail("show", SKEP_EXIT_RUNTIME, "%s: %s", path, strerror(errno));
+	rc = trace ? trace_print(report, out) : flame_print(report, of, out);
+	if (out != stdout && fclose(out) != 0 && !rc)
+		rc = errno ? -errno : -EIO;
+	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc)) : SKEP_EXIT_OK;
+}
+
+/* What the page shows: the answers of `skep show --json` and `skep tune --json`. The caller frees the texts. */
+static int html_answers(struct lake *lake, const struct lake_report *report, struct engine_names *names,
+			struct html_answer shown[2], char *texts[2], char *why, size_t room)
+{
+	FILE *out;
+	int rc = 0;
+
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		out = open_memstream(&texts[i], &shown[i].len);
+		rc = out ? 0 : -ENOMEM;
+		snprintf(why, room, "out of memory");
+		if (rc == 0 && i == 0)
+			rc = report_json_print_as(report, REPORT_JSON_COLUMNS, out);
+		else if (rc == 0)
+			rc = tune_report_json(lake, report, names, out, why, room);
+		if (out && fclose(out) != 0 && rc == 0)
+			rc = -ENOMEM;
+		shown[i].json = texts[i];
+	}
+	return rc;
+}
+
+/* Writes the page to a file, or to the output. 0 or an exit status. */
+static int write_html(const char *path, struct lake *lake, const struct lake_report *report, struct engine_names *names)
+{
+	char page[128], run[128], tune[128], why[1024] = "", *texts[2] = { NULL, NULL };
+	struct html_answer answers[] = { { .path = run }, { .path = tune } };
+	const char *id = report->run.id;
+	FILE *out = NULL;
+	int rc;
+
+	snprintf(page, sizeof(page), "#/run/%s", id);
+	snprintf(run, sizeof(run), "/api/run/%s", id);
+	snprintf(tune, sizeof(tune), "/api/tune/%s", id);
+	rc = html_answers(lake, report, names, answers, texts, why, sizeof(why));
+	if (rc == 0) {
+		out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+		rc = out ? html_write(page, answers, 2, out, why, sizeof(why)) : -errno;
+		if (!out)
+			snprintf(why, sizeof(why), "%s", strerror(-rc));
+	}
+	if (out && out != stdout && fclose(out) != 0 && rc == 0) {
+		rc = errno ? -errno : -EIO;
+		snprintf(why, sizeof(why), "%s", strerror(-rc));
+	}
+	free(texts[0]);
+	free(texts[1]);
+	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, why) : SKEP_EXIT_OK;
+}
+
+static int print(const struct lake_report *report, const struct show_options *o, enum flame_of of)
+{
+	const struct paint_style style = { .width = (unsigned)o->width, .processes = o->processes, .tasks = o->tasks };
+	const enum report_json_form form =
+		o->columns ? REPORT_JSON_COLUMNS : o->summary ? REPORT_JSON_SUMMARY : REPORT_JSON_WHOLE;
+	int status = SKEP_EXIT_OK, rc;
+
+	if (o->trace)
+		status = write_to(o->trace, report, true, of);
+	if (o->flame && status == SKEP_EXIT_OK)
+		status = write_to(o->flame, report, false, of);
+	if (o->trace || o->flame)
+		return status;
+	rc = o->json ? report_json_print_as(report, form, stdout) : report_print(report, stdout, &style);
+	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write the report: %s", strerror(-rc)) : SKEP_EXIT_OK;
+}
+
+static int answer(const char *which, const struct show_options *o, enum flame_of of)
 {
 	struct lake *lake = NULL;
 	struct lake_report *report = NULL;
+	struct engine_names *names = NULL;
 	char why[1024] = "";
 	int rc, status;
 
-	status = question_open("show", lake_path, &lake);
+	status = question_open("show", o->lake, which, 0, &lake);
 	if (status)
 		return status;
 	rc = lake_report(lake, which, &report, why, sizeof(why));
+	if (!rc && !o->no_files)
+		names = engine_names_add(report);
 	if (rc)
 		status = skep_fail("show", SKEP_EXIT_RUNTIME, "%s", why);
 	else
-		rc = json ? report_json_print(report, stdout) : report_print(report, stdout, style);
-	if (rc && status == SKEP_EXIT_OK)
-		status = skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write the report: %s", strerror(-rc));
+		status = o->html ? write_html(o->html, lake, report, names) : print(report, o, of);
+	if (status == SKEP_EXIT_OK)
+		status = question_partial("show", lake, report);
 	lake_report_free(report);
+	engine_names_free(names);
 	lake_close(lake);
 	return status;
 }
@@ -70,11 +183,27 @@ static int run_show(int argc, char **argv)
 {
 	struct show_options o = { 0 };
 	int status = command_parse(&cmd_show, argc, argv, &o);
-	const struct paint_style style = { .width = (unsigned)o.width, .processes = o.processes };
+	enum flame_of of = FLAME_CPU;
 
 	if (status >= 0)
 		return status;
 	if (argc - optind > 1)
 		return skep_usage("show", "unexpected argument '%s': one run at a time", argv[optind + 1]);
-	return answer(o.lake, optind < argc ? argv[optind] : "last", o.json, &style);
+	if (o.flame_of && (!o.flame || flame_of_name(o.flame_of, &of) != 0))
+		return skep_usage("show", "--flame-of %s: %s", o.flame_of,
+				  o.flame ? "not one of cpu, queued, blocked" : "only with --flame FILE");
+	if (!!o.html + o.json + (o.trace || o.flame) > 1)
+		return skep_usage("show", "--html, --json, and --trace or --flame: one of them");
+	if ((o.columns || o.summary) && !o.json)
+		return skep_usage("show", "--%s: only with --json", o.columns ? "columns" : "summary");
+	if (o.columns && o.summary)
+		return skep_usage("show", "--columns and --summary: one of them");
+	if (o.html && !web_built("show"))
+		return SKEP_EXIT_RUNTIME;
+	if (o.html && strcmp(o.html, "-") == 0 && isatty(STDOUT_FILENO))
+		return skep_usage("show", "--html -: a page is no text for a terminal; name a file, or use a pipe");
+	if (o.trace && strcmp(o.trace, "-") == 0 && (o.flame || isatty(STDOUT_FILENO)))
+		return skep_usage("show", "--trace -: %s", o.flame ? "name a file, beside --flame" :
+				  "a trace is no text for a terminal; name a file, or use a pipe");
+	return answer(optind < argc ? argv[optind] : "last", &o, of);
 }

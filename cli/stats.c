@@ -20,7 +20,7 @@ struct stats_options {
 
 static const struct command_option options[] = {
 	{ "prometheus",
-	  .help = "in the text format that Prometheus scrapes, for example from a timer into the folder of "
+	  .help = "print the text format that Prometheus scrapes, for example from a timer into the folder of "
 		  "node_exporter's textfile collector",
 	  COMMAND_AT(struct stats_options, prometheus) },
 	ANSWER_JSON(struct stats_options, answer.json),
@@ -32,11 +32,11 @@ static int run_stats(int argc, char **argv);
 
 const struct command cmd_stats = {
 	.name = "stats",
-	.summary = "show the running skepd's metrics of itself",
+	.summary = "show the running skepd's self-metrics",
 	.options = options,
 	.notes =
-		"What plugins cost the daemon, the sinks' queues, the streams' ledger, and how late its event loop is. "
-		"A plugin's own counters: skep plugins NAME.\n",
+		"skep prints each plugin's cost for the daemon, the sinks' queues, the streams' ledger, and the delay "
+		"of the event loop. `skep plugins NAME` prints a plugin's own counters.\n",
 	.run = run_stats,
 };
 

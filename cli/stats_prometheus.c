@@ -102,7 +102,7 @@ static void counters(const json_t *list, FILE *out)
 	size_t i;
 
 	family(out, "skep_plugin_counter", "untyped",
-	       "A plugin's own counters; skep plugins NAME says what each means");
+	       "A plugin's own counters; skep plugins NAME explains each");
 	json_array_foreach(list, i, one) {
 		const char *key;
 		json_t *counter;
@@ -124,9 +124,9 @@ static void queues(const json_t *list, FILE *out)
 		{ "skep_sink_queue_batches", "gauge", "Batches that wait for the sink", "batches" },
 		{ "skep_sink_queue_bytes", "gauge", "Memory of the batches that wait for the sink", "bytes" },
 		{ "skep_sink_lag_records", "gauge",
-		  "Records that the sink has not acknowledged, those in the spool included", "lag_records" },
+		  "Records that the sink has not acknowledged, including records in the spool", "lag_records" },
 		{ "skep_sink_lag_bytes", "gauge", "The same, in bytes of the spool", "lag_bytes" },
-		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it says",
+		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it reports them",
 		  "sent_bytes" },
 		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has not answered for",
 		  "in_flight" },
@@ -300,27 +300,27 @@ int stats_prometheus(const json_t *o, FILE *out, const struct paint_style *style
 	fputs("skep_build_info", out);
 	label(out, "{", "version", answer_text(o, "version"));
 	fputs("} 1\n", out);
-	single_seconds(out, "skep_uptime_seconds", "gauge", "Since skepd began to collect", answer_u64(o, "uptime_ns"));
+	single_seconds(out, "skep_uptime_seconds", "gauge", "Time since skepd began to collect", answer_u64(o, "uptime_ns"));
 	single_seconds(out, "skep_cpu_seconds_total", "counter", "CPU time of skepd", answer_u64(cost, "cpu_ns"));
 	single(out, "skep_resident_memory_bytes", "gauge", "Memory of skepd", answer_u64(cost, "rss_bytes"));
-	single(out, "skep_resident_memory_peak_bytes", "gauge", "Largest memory of skepd",
+	single(out, "skep_resident_memory_peak_bytes", "gauge", "Peak memory of skepd",
 	       answer_u64(cost, "rss_peak_bytes"));
 	single(out, "skep_open_fds", "gauge", "Open file descriptors of skepd", answer_u64(o, "fds"));
-	single_seconds(out, "skep_loop_lag_seconds", "gauge", "How much later than due the event loop's last tick came",
+	single_seconds(out, "skep_loop_lag_seconds", "gauge", "Delay of the event loop's last tick",
 		       answer_u64(loop, "lag_ns"));
-	single_seconds(out, "skep_loop_lag_worst_seconds", "gauge", "The latest of all ticks",
+	single_seconds(out, "skep_loop_lag_worst_seconds", "gauge", "Longest delay of a tick of the event loop",
 		       answer_u64(loop, "lag_worst_ns"));
 	single(out, "skep_processes", "gauge", "Processes in the table", answer_u64(o, "processes"));
 	for (size_t i = 0; i < sizeof(self) / sizeof(self[0]); i++)
 		single(out, self[i].name, "counter", self[i].help, answer_u64(json_object_get(o, "self"), self[i].key));
-	single(out, "skep_queue_bytes", "gauge", "Memory of all that waits for sinks",
+	single(out, "skep_queue_bytes", "gauge", "Memory of all records that wait for sinks",
 	       answer_u64(json_object_get(o, "self"), "queue_bytes"));
 	spool(json_object_get(o, "spool"), out);
 	instances(json_object_get(o, "instances"), out);
 	queues(json_object_get(o, "instances"), out);
 	streams(json_object_get(o, "streams"), out);
 	family(out, "skep_lost_total", "counter",
-	       "Records lost, all plugins and sinks, those that were removed included");
+	       "Records lost, all plugins and sinks, removed ones included");
 	by_where(json_object_get(o, "lost"), "skep_lost_total", NULL, out);
 	reloads(json_object_get(o, "reload"), out);
 	rules(json_object_get(o, "rules"), out);

@@ -24,7 +24,7 @@ const struct command cmd_status = {
 	.summary = "show the running skepd's work, cost and losses",
 	.options = answer_options,
 	.notes = "Each loss is counted where it happened: kernel (a ring or map was full), queue (sinks too slow), "
-		 "spool, sink (refused). The ledger is that of the last interval.\n",
+		 "spool, sink (refused). The ledger covers the last interval.\n",
 	.run = run_status,
 };
 
@@ -34,11 +34,28 @@ static void heading(const struct paint *p, const char *title)
 	paint(p, INK_BOLD, "%s\n", title);
 }
 
+/* NULL: a skepd that does not say it. */
+static const char *engine_files(const char *by)
+{
+	static const char *const words[][2] = {
+		{ "own", "read by skepd's file reader" },
+		{ "unit", "read by skep-reader.service" },
+		{ "none", "not read: see skep doctor" },
+		{ "off", "not read: read_engine_files is false" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(by, words[i][0]) == 0)
+			return words[i][1];
+	return NULL;
+}
+
 static void head(const json_t *o, const struct paint *p)
 {
 	const json_t *cost = json_object_get(o, "cost");
 	uint64_t up = answer_u64(o, "uptime_ns"), cpu = answer_u64(cost, "cpu_ns");
 	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+	const char *files = engine_files(answer_text(o, "engine_files"));
 	unsigned units = paint_units(p);
 
 	paint(p, INK_BOLD, "skepd ");
@@ -53,6 +70,8 @@ static void head(const json_t *o, const struct paint *p)
 	fputs(" on\n", p->out);
 	if (answer_true(o, "own_pid_namespace"))
 		fputs("pids       skepd runs in a pid namespace of its own: see skep doctor\n", p->out);
+	if (files)
+		fprintf(p->out, "files      of engines, for names of tasks: %s\n", files);
 	fprintf(p->out, "cost       %s CPU", human_time(cpu, units, a));
 	if (up > 0)
 		fprintf(p->out, " (%s of one core)", human_percent((double)cpu / (double)up, b));
@@ -303,6 +322,45 @@ static int runs(const json_t *list, const struct paint *p)
 	return rc;
 }
 
+/* What skepd has found and is not over. */
+static int findings(const json_t *o, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "finding", .left = true },
+		{ .title = "since", .left = true },
+		{ .title = "pid" },
+		{ .title = "tool", .left = true },
+		{ .title = "run", .left = true },
+		{ .title = "task", .left = true, .flex = true },
+	};
+	const json_t *list = json_object_get(o, "open"), *one;
+	char a[HUMAN_SIZE];
+	struct table *t;
+	size_t i;
+	int rc;
+
+	if (answer_u64(o, "dropped") > 0)
+		fprintf(p->out, "\n%s findings beyond those below were not reported\n",
+			human_count(answer_u64(o, "dropped"), a));
+	if (json_array_size(list) == 0)
+		return 0;
+	t = table_new(columns, 6);
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(list, i, one) {
+		answer_cell(t, p, INK_YELLOW, answer_text(one, "kind"), "?");
+		table_cell(t, INK_DIM, "%.19s", *answer_text(one, "since") ? answer_text(one, "since") : "?");
+		table_cell(t, INK_NONE, "%lld", (long long)answer_i64(one, "pid"));
+		answer_cell(t, p, INK_NONE, answer_text(one, "tool"), "");
+		answer_cell(t, p, INK_NONE, answer_text(one, "run"), "");
+		answer_cell(t, p, INK_NONE, answer_text(one, "task"), "");
+	}
+	heading(p, "open findings");
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
 /* Formats an amount: "cpu" is time, the host's other accounts are bytes. */
 static const char *amount(const char *account, int64_t n, unsigned units, char buf[HUMAN_SIZE])
 {
@@ -398,6 +456,8 @@ int status_print(const json_t *o, FILE *out, const struct paint_style *style)
 		rc = streams_print(json_object_get(o, "streams"), &p);
 	if (rc == 0)
 		rc = ledger(json_object_get(o, "ledger"), &p);
+	if (rc == 0)
+		rc = findings(json_object_get(o, "findings"), &p);
 	if (rc == 0)
 		rc = runs(json_object_get(o, "runs"), &p);
 	if (rc == 0)

@@ -16,16 +16,15 @@
  * TEXT is quoted, '...' or "...", with the escapes \\, \', \", \n, \t and \xHH. NUMBER is an integer, with a
  * unit where the field has a unit (5s, 10ms; 64MiB, 1kB). Every operator except < <= > >= accepts a list. A
  * condition then holds when it holds for any value of the list; != holds when no value is equal. A field of
- * type bool needs no operator. `parent.FIELD` is the
- * field of the parent process. `any parent.FIELD` is true when the condition holds for any ancestor. A
- * condition on a list field is true when it holds for any text of the list; != is true when no text of the list
- * is equal.
+ * type bool needs no operator. `parent.FIELD` is the field of the parent process. `any parent.FIELD` is true
+ * when the condition holds for any ancestor. A condition on a list field is true when it holds for any text of
+ * the list; != is true when no text of the list is equal.
  *
  * `matches` takes a Perl-compatible regular expression, over bytes, and finds a match anywhere in the text. It
  * searches the first FILTER_REGEX_SUBJECT bytes and gives up after a bounded number of steps; giving up counts
  * as no match. All searches of one evaluation share FILTER_BUDGET_NS of CPU time.
  *
- * An unknown field (of a parent that skepd never saw, for example) makes a condition false, whatever the
+ * An unknown field (of a parent that skepd never saw, for example) makes a condition false, with every
  * operator: `parent.tool != 'make'` is then false, and `not parent.tool = 'make'` is true.
  */
 #ifndef SKEP_FILTERS_EXPR_H

@@ -131,7 +131,7 @@ static uint32_t condition(struct parser *p)
 			uint32_t most = p->lex.length - t.at;
 
 			lex_error(&p->lex, p->token.at, p->token.length,
-				  "\")\" is missing here, for the one that opens at: %.*s",
+				  "\")\" is missing here, to close the parenthesis of: %.*s",
 				  (int)(most > 24 ? 24 : most), p->lex.text + t.at);
 			return 0;
 		}

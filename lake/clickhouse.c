@@ -5,6 +5,7 @@
 #include "lake/clickhouse.h"
 
 #include <errno.h>
+#include <skep/daemons.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +23,17 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+#define QUOTED(name_) "'" name_ "', "
+
 /* Writes the definition of WORD, the lines "-- WORD: ..." of the file. false: WORD has none. */
 static bool put_meaning(FILE *out, const char *word, size_t n)
 {
 	bool any = false;
 
+	if (n == strlen("DAEMONS") && strncmp(word, "DAEMONS", n) == 0) {
+		fputs(SKEP_DAEMONS(QUOTED) "''", out);
+		return true;
+	}
 	for (const char *p = clickhouse_sql; (p = strstr(p, "\n-- ")) != NULL;) {
 		p += strlen("\n-- ");
 		if (strncmp(p, word, n) != 0 || strncmp(p + n, ": ", 2) != 0)

@@ -3,8 +3,8 @@
 --
 -- `skep lake init --clickhouse URL` runs this.  Statements end with a semicolon at a line's end; those before the
 -- first "-- version N" line always run, the others once, in the order of their versions.  A line "-- since 22.3" or
--- "-- before 22.3" limits the statement after it to servers like that.  TEXT is LowCardinality(String), before 19.5
--- String; a word that lines "-- WORD: ..." explain stands for what they say.
+-- "-- before 22.3" limits the statement after it to such servers.  TEXT is LowCardinality(String), before 19.5
+-- String; lines "-- WORD: ..." define a word that skep replaces by their text.
 --
 -- Times (*_ns of a moment) are ns since 1970, 0 = not known, as in schema.sql; `start` and `time` are the same for
 -- people, and cost no space.  A record that comes twice has the same uid, and ReplacingMergeTree keeps one of them: at once
@@ -216,3 +216,167 @@ CREATE VIEW rollup_day AS
 SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, pipeline, tool,
 	SUMS
 FROM proc FINAL GROUP BY day, pipeline, tool;
+
+-- version 3
+
+-- 18.16 knows no ADD COLUMN IF NOT EXISTS: `skep lake init` goes on when a column exists, as after an init that failed here.
+ALTER TABLE proc ADD COLUMN task_id TEXT;
+ALTER TABLE proc ADD COLUMN step TEXT;
+ALTER TABLE run ADD COLUMN engine TEXT;
+ALTER TABLE run ADD COLUMN parent_run String;
+ALTER TABLE run ADD COLUMN origin TEXT;
+
+-- A task of a run: one execution of a step.  A record that completes an earlier one has the same uid and a later time, rev, and
+-- replaces it.  Its name and its run's pipeline may come late, so neither is in the order.
+CREATE TABLE IF NOT EXISTS task (
+	uid UUID,
+	host TEXT,
+	boot_id TEXT,
+	run TEXT,
+	pipeline TEXT,
+	task TEXT,
+	task_id String,
+	state TEXT,
+	engine TEXT,
+	sample String,
+	job String,
+	attempt UInt32,
+	name_source TEXT,
+	traceparent String,
+	root_pid UInt32,
+	root_start_boot_ns UInt64,
+	start_ns UInt64,
+	end_ns UInt64,
+	exit_code Int32,
+	signal UInt8,
+	processes UInt64,
+	cpu_ns UInt64,
+	run_delay_ns UInt64,
+	rss_peak_bytes UInt64,
+	read_bytes UInt64,
+	write_bytes UInt64,
+	requested_cpus Float64,
+	requested_memory_bytes UInt64,
+	requested_walltime_ns UInt64,
+	requested_gpus UInt32,
+	requested_source TEXT,
+	extra String,
+	rev UInt64,
+	start DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000))
+) ENGINE = ReplacingMergeTree(rev)
+PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
+ORDER BY (run, uid);
+-- since 22.3
+ALTER TABLE task MODIFY SETTING non_replicated_deduplication_window = 1000;
+
+-- version 4
+
+ALTER TABLE proc ADD COLUMN container_name TEXT;
+ALTER TABLE proc ADD COLUMN container_image TEXT;
+ALTER TABLE proc ADD COLUMN pod TEXT;
+ALTER TABLE proc ADD COLUMN namespace TEXT;
+ALTER TABLE proc ADD COLUMN unit TEXT;
+ALTER TABLE task ADD COLUMN container TEXT;
+ALTER TABLE task ADD COLUMN container_name TEXT;
+ALTER TABLE task ADD COLUMN container_image TEXT;
+ALTER TABLE task ADD COLUMN pod TEXT;
+ALTER TABLE task ADD COLUMN namespace TEXT;
+ALTER TABLE task ADD COLUMN unit TEXT;
+ALTER TABLE run ADD COLUMN job String;
+ALTER TABLE run ADD COLUMN join_key String;
+ALTER TABLE run ADD COLUMN container TEXT;
+ALTER TABLE run ADD COLUMN container_name TEXT;
+ALTER TABLE run ADD COLUMN container_image TEXT;
+ALTER TABLE run ADD COLUMN pod TEXT;
+ALTER TABLE run ADD COLUMN namespace TEXT;
+ALTER TABLE run ADD COLUMN unit TEXT;
+
+-- A run's pipeline may come late, so it is not in the order of its table any more: a run has one row.  No server changes a
+-- table's order, so the rows move to a new table.  The first three statements end a move that an earlier init began.
+CREATE TABLE IF NOT EXISTS run_v3 AS run;
+INSERT INTO run SELECT * FROM run_v3;
+DROP TABLE run_v3;
+CREATE TABLE IF NOT EXISTS run_v4 AS run ENGINE = ReplacingMergeTree(rev)
+PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
+ORDER BY (run, uid);
+RENAME TABLE run TO run_v3, run_v4 TO run;
+INSERT INTO run SELECT * FROM run_v3;
+DROP TABLE run_v3;
+-- since 22.3
+ALTER TABLE run MODIFY SETTING non_replicated_deduplication_window = 1000;
+
+-- version 5
+
+-- Of the file exe when it was executed: another binary has another time or size.
+ALTER TABLE proc ADD COLUMN exe_size_bytes UInt64;
+ALTER TABLE proc ADD COLUMN exe_modified_ns UInt64;
+ALTER TABLE record ADD COLUMN container TEXT;
+
+-- What a host, each of its GPUs and each container on it used in an hour; columns as in schema.sql.  A view, as those of version 2
+-- are: a batch that comes twice counts once.  It reads a row for each record of the asked hours: ask for days, not for years.
+-- DAEMONS: the names of skep/daemons.h.
+-- HOUR: intDiv(time_ns - 1, 3600000000000) AS hour
+-- MINUTE: bitShiftLeft(toUInt64(1), toUInt8(intDiv(time_ns - 1, 60000000000) % 60))
+-- NUM: visitParamExtractInt
+-- REAL: visitParamExtractFloat
+-- NONE: toInt64(0)
+-- LEDGER: toInt64(greatest(visitParamExtractInt(fields, 'amount'), 0))
+-- since 22.3
+DROP VIEW IF EXISTS usage_hour;
+-- before 22.3
+DROP TABLE IF EXISTS usage_hour;
+CREATE VIEW usage_hour AS
+SELECT hour, host, item, boot_id, min(begin_ns) AS first_ns, max(end_ns) AS last_ns, sum(known) AS known_ns,
+	sum(capacity) AS capacity_ns, sum(busy) AS busy_ns, sum(idle) AS idle_ns, sum(runs) AS runs_ns, sum(daemons) AS daemons_ns,
+	max(memory) AS memory_bytes, max(memory_limit) AS memory_limit_bytes, sum(rx) AS rx_bytes, sum(tx) AS tx_bytes,
+	sum(reads) AS read_bytes, sum(writes) AS write_bytes, groupBitOr(idle_bit) AS idle_minutes,
+	groupBitOr(other_bit) AS other_minutes
+FROM (
+	SELECT HOUR, host, '' AS item, boot_id, toInt64(time_ns) - NUM(fields, 'interval_ns') AS begin_ns, toInt64(time_ns) AS end_ns,
+		if(account = 'cpu' AND kind = 'reference', NUM(fields, 'interval_ns'), NONE) AS known,
+		if(account = 'cpu' AND kind = 'reference', LEDGER, NONE) AS capacity,
+		if(account = 'cpu' AND kind = 'part' AND post IN ('processes', 'excluded'), LEDGER, NONE) AS busy,
+		if(account = 'cpu' AND kind = 'part' AND post = 'idle', LEDGER, NONE) AS idle,
+		NONE AS runs, NONE AS daemons, NONE AS memory, NONE AS memory_limit,
+		if(account = 'net.rx' AND kind = 'reference', LEDGER, NONE) AS rx,
+		if(account = 'net.tx' AND kind = 'reference', LEDGER, NONE) AS tx,
+		if(account = 'disk.read' AND kind = 'reference', LEDGER, NONE) AS reads,
+		if(account = 'disk.write' AND kind = 'reference', LEDGER, NONE) AS writes,
+		toUInt64(0) AS idle_bit, toUInt64(0) AS other_bit
+	FROM (SELECT *, visitParamExtractString(fields, 'account') AS account, visitParamExtractString(fields, 'kind') AS kind,
+		visitParamExtractString(fields, 'item') AS post FROM record FINAL WHERE stream = 'ledger' AND run = '' AND time_ns > 0)
+	WHERE kind = 'reference' AND account IN ('cpu', 'net.rx', 'net.tx', 'disk.read', 'disk.write')
+		OR account = 'cpu' AND kind = 'part' AND post IN ('idle', 'processes', 'excluded')
+	UNION ALL
+	SELECT HOUR, host, '' AS item, boot_id, toInt64(time_ns) AS begin_ns, toInt64(time_ns) AS end_ns, NONE AS known,
+		NONE AS capacity, NONE AS busy, NONE AS idle, NONE AS runs, NONE AS daemons,
+		toInt64(NUM(fields, 'system.memory.usage.used')) AS memory, toInt64(NUM(fields, 'system.memory.limit')) AS memory_limit,
+		NONE AS rx, NONE AS tx, NONE AS reads, NONE AS writes, toUInt64(0) AS idle_bit, toUInt64(0) AS other_bit
+	FROM record FINAL WHERE stream = 'host.memory' AND time_ns > 0
+	UNION ALL
+	SELECT HOUR, host, concat('gpu/', device) AS item, boot_id, toInt64(time_ns) - known AS begin_ns,
+		toInt64(time_ns) AS end_ns, known, NONE AS capacity, busy, idle, NONE AS runs, NONE AS daemons,
+		toInt64(REAL(fields, 'hw.gpu.memory.usage')) AS memory, toInt64(REAL(fields, 'hw.gpu.memory.limit')) AS memory_limit,
+		NONE AS rx, NONE AS tx, NONE AS reads, NONE AS writes,
+		if(idle > 0 AND busy = 0, MINUTE, toUInt64(0)) AS idle_bit,
+		if(idle > 0 AND busy = 0, toUInt64(0), MINUTE) AS other_bit
+	FROM (SELECT *, visitParamExtractString(fields, 'hw.id') AS device, toInt64(NUM(fields, 'interval_ns')) AS known,
+		toInt64(REAL(fields, 'busy_ns')) AS busy, toInt64(REAL(fields, 'idle_held_ns')) AS idle
+		FROM record FINAL WHERE stream = 'gpu.device' AND time_ns > 0)
+	WHERE device != '' AND visitParamExtractString(fields, 'hw.parent') = ''
+	UNION ALL
+	SELECT HOUR, host, concat('container/', container) AS item, boot_id, toInt64(time_ns) - NUM(fields, 'interval_ns') AS begin_ns,
+		toInt64(time_ns) AS end_ns, toInt64(NUM(fields, 'interval_ns')) AS known, NONE AS capacity,
+		toInt64(NUM(fields, 'cpu_ns')) AS busy, NONE AS idle, NONE AS runs, NONE AS daemons,
+		toInt64(NUM(fields, 'memory_bytes')) AS memory, toInt64(NUM(fields, 'memory_limit_bytes')) AS memory_limit,
+		NONE AS rx, NONE AS tx, toInt64(NUM(fields, 'read_bytes')) AS reads, toInt64(NUM(fields, 'write_bytes')) AS writes,
+		toUInt64(0) AS idle_bit, toUInt64(0) AS other_bit
+	FROM record FINAL WHERE stream = 'cgroup' AND container != '' AND time_ns > 0
+	UNION ALL
+	SELECT intDiv(start_ns + interval_ns - 1, 3600000000000) AS hour, host, '' AS item, boot_id, toInt64(start_ns) AS begin_ns,
+		toInt64(start_ns + interval_ns) AS end_ns, NONE AS known, NONE AS capacity, NONE AS busy, NONE AS idle,
+		if(run != '', toInt64(cpu_ns), NONE) AS runs, if(run = '', toInt64(cpu_ns), NONE) AS daemons, NONE AS memory,
+		NONE AS memory_limit, NONE AS rx, NONE AS tx, NONE AS reads, NONE AS writes, toUInt64(0) AS idle_bit,
+		toUInt64(0) AS other_bit
+	FROM sample FINAL WHERE start_ns > 0 AND (run != '' OR tool IN (DAEMONS))
+) GROUP BY hour, host, item, boot_id;

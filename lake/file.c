@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <skep/upid.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "lake/server.h"
+#include "version1_sql.h"
+#include "version2_sql.h"
+#include "version4_sql.h"
+#include "version5_sql.h"
 
 void lake_say(struct lake_why *w, const char *fmt, ...)
 {
@@ -83,6 +90,16 @@ static int list_months(struct lake *l, struct lake_why *why)
 	return err;
 }
 
+/* A server is one file: its tables have all months. */
+static int open_server(struct lake *l, struct lake_why *why)
+{
+	l->months = calloc(1, sizeof(*l->months));
+	if (!l->months)
+		return -ENOMEM;
+	l->n_months = 1;
+	return server_open(l->path, why, &l->server);
+}
+
 int lake_open(const char *path, struct lake **ret, char *why_text, size_t why_size)
 {
 	struct lake_why why = { why_text, why_size };
@@ -92,9 +109,10 @@ int lake_open(const char *path, struct lake **ret, char *why_text, size_t why_si
 	lake_say(&why, "out of memory");
 	if (!l)
 		return -ENOMEM;
+	l->fd = -1;
 	l->path = strdup(path);
 	if (l->path)
-		err = list_months(l, &why);
+		err = lake_is_address(path) ? open_server(l, &why) : list_months(l, &why);
 	if (err) {
 		lake_close(l);
 		return err;
@@ -107,10 +125,74 @@ struct lake *lake_close(struct lake *l)
 {
 	if (!l)
 		return NULL;
+	if (l->fd >= 0)
+		close(l->fd);
+	server_close(l->server);
+	for (size_t i = 0; i < l->n_unread; i++)
+		free(l->unread[i]);
+	free(l->unread);
 	free(l->months);
 	free(l->path);
 	free(l);
 	return NULL;
+}
+
+size_t lake_unread(const struct lake *l, const char *const **ret)
+{
+	*ret = (const char *const *)l->unread;
+	return l->n_unread;
+}
+
+int lake_skip(struct lake *l, int err, const struct lake_why *why)
+{
+	char **grown;
+
+	if (err == -ENOENT) /* retention removed it: its rows are not in the lake any more */
+		return 0;
+	if (err == -ENOMEM || l->fd >= 0 || l->server)
+		return err;
+	for (size_t i = 0; i < l->n_unread; i++)
+		if (strcmp(l->unread[i], why->text) == 0)
+			return 0;
+	grown = reallocarray(l->unread, l->n_unread + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	l->unread = grown;
+	grown[l->n_unread] = strdup(why->text);
+	if (!grown[l->n_unread])
+		return -ENOMEM;
+	l->n_unread++;
+	return 0;
+}
+
+static int whole_name(sqlite3_vfs *vfs, const char *name, int size, char *ret)
+{
+	(void)vfs;
+	return snprintf(ret, (size_t)size, "%s", name) < size ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+/* SQLite opens with O_NOFOLLOW (3.31 and later), and "/proc/self/fd/N" is a link. */
+static int open_followed(const char *name, int flags, int mode)
+{
+	if (strncmp(name, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0)
+		flags &= ~O_NOFOLLOW;
+	return open(name, flags, mode);
+}
+
+const char *lake_vfs(void)
+{
+	static sqlite3_vfs own;
+	sqlite3_vfs *usual = own.zName ? NULL : sqlite3_vfs_find(NULL);
+
+	if (usual) {
+		usual->xSetSystemCall(usual, "open", (sqlite3_syscall_ptr)open_followed);
+		own = *usual;
+		own.zName = "skep-fd";
+		own.pNext = NULL;
+		own.xFullPathname = whole_name;
+		(void)sqlite3_vfs_register(&own, 0); /* fails only for want of memory: then opening fails */
+	}
+	return "skep-fd";
 }
 
 int lake_file_error(struct lake_file *f, int rc)
@@ -127,14 +209,30 @@ int lake_file_error(struct lake_file *f, int rc)
 		return -EBUSY;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		lake_say(f->why, "%s: damaged (%s); try: sqlite3 FILE .recover", f->path, text);
+		lake_say(f->why,
+			 "%s: damaged (%s); to save its readable rows see \"Damaged files\" in skep-lake(7)",
+			 f->path, text);
 		return -EUCLEAN;
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 	case SQLITE_READONLY:
+		if (faccessat(AT_FDCWD, f->path, R_OK, AT_EACCESS) != 0) {
+			int err = -errno;
+
+			lake_say(f->why, "%s: cannot be read: %s; its owner and its group may read it", f->path,
+				 strerror(-err));
+			return err;
+		}
 		lake_say(f->why, "%s: cannot be opened for reading (%s); its -wal and -shm files must be readable too",
 			 f->path, text);
 		return -EACCES;
+	case SQLITE_IOERR: {
+		int os = f->sql ? sqlite3_system_errno(f->sql) : EIO;
+
+		lake_say(f->why, "%s: %s (%s)%s", f->path, text, strerror(os),
+			 os == EIO ? "; see the kernel's messages: dmesg" : "; move it away if skep did not make it");
+		return -EIO;
+	}
 	default:
 		lake_say(f->why, "%s: %s", f->path, text);
 		return -EIO;
@@ -149,7 +247,7 @@ int lake_file_prepare(struct lake_file *f, const char *sql, sqlite3_stmt **ret)
 }
 
 /* Begins the transaction with the first read of the file; fails here if the file cannot be read. */
-static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app)
+static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app, int64_t *ret_objects)
 {
 	static const char *const pragma[] = { "PRAGMA user_version", "PRAGMA application_id",
 					      "SELECT count(*) FROM sqlite_schema" };
@@ -172,6 +270,7 @@ static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app)
 	}
 	*ret_version = value[0];
 	*ret_app = value[1];
+	*ret_objects = value[2];
 	return rc;
 }
 
@@ -210,27 +309,40 @@ static bool has_wal(const char *path)
 	return has;
 }
 
+char *lake_file_path(const struct lake *l, unsigned number)
+{
+	unsigned month = number / LAKE_PARTS, part = number % LAKE_PARTS;
+	char *path;
+	int n;
+
+	if (l->fd >= 0)
+		n = asprintf(&path, "/proc/self/fd/%d", l->fd);
+	else if (part)
+		n = asprintf(&path, "%s/lake-%04u-%02u.%u.db", l->path, month / 12, month % 12 + 1, part);
+	else
+		n = asprintf(&path, "%s/lake-%04u-%02u.db", l->path, month / 12, month % 12 + 1);
+	return n < 0 ? NULL : path;
+}
+
 int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, struct lake_file *ret)
 {
 	struct lake_file f = { .why = why };
-	unsigned month = number / LAKE_PARTS;
-	int64_t version = 0, app = 0;
+	int64_t version = 0, app = 0, objects = 0;
 	char *uri = NULL;
 	int rc, err = -ENOMEM;
 
 	lake_say(why, "out of memory");
-	if (number % LAKE_PARTS)
-		rc = asprintf(&f.path, "%s/lake-%04u-%02u.%u.db", l->path, month / 12, month % 12 + 1,
-			      number % LAKE_PARTS);
-	else
-		rc = asprintf(&f.path, "%s/lake-%04u-%02u.db", l->path, month / 12, month % 12 + 1);
-	if (rc < 0) {
-		f.path = NULL;
-		goto out;
+	if (l->server) {
+		*ret = (struct lake_file){ .server = l->server, .path = strdup(l->path), .why = why };
+		return ret->path ? 0 : -ENOMEM;
 	}
-	rc = sqlite3_open_v2(f.path, &f.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+	f.path = lake_file_path(l, number);
+	if (!f.path)
+		goto out;
+	rc = sqlite3_open_v2(f.path, &f.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+			     l->fd >= 0 ? lake_vfs() : NULL);
 	if (rc == SQLITE_OK)
-		rc = begin(&f, &version, &app);
+		rc = begin(&f, &version, &app, &objects);
 	/*
 	 * A reader of a WAL file needs its -shm file, and cannot create it when the file system or folder is
 	 * read-only.  Without a writer (the last writer removes the -wal file) the database file is complete: SQLite
@@ -244,7 +356,7 @@ int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, 
 		f.sql = NULL;
 		rc = sqlite3_open_v2(uri, &f.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 		if (rc == SQLITE_OK)
-			rc = begin(&f, &version, &app);
+			rc = begin(&f, &version, &app, &objects);
 	}
 	if (rc != SQLITE_OK && access(f.path, F_OK) != 0 && errno == ENOENT) {
 		err = -ENOENT;
@@ -255,19 +367,32 @@ int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, 
 		err = lake_file_error(&f, rc);
 		goto out;
 	}
+	if (!objects) {
+		err = -ENOENT;
+		lake_say(why, "%s: is empty: the sink has not written to it yet", f.path);
+		goto out;
+	}
 	err = -ENOTSUP;
 	if (app != LAKE_APPLICATION_ID) {
 		lake_say(why, "%s: is not a lake's file", f.path);
 		goto out;
 	}
-	if (version != LAKE_SCHEMA_VERSION) {
-		lake_say(why, "%s: has schema version %lld, this skep reads version %d; %s", f.path, (long long)version,
-			 LAKE_SCHEMA_VERSION,
-			 version > LAKE_SCHEMA_VERSION ? "upgrade skep" : "let this version's skepd open it once");
+	if (version < 1 || version > LAKE_SCHEMA_VERSION) {
+		lake_say(why, "%s: has schema version %lld, this skep reads versions 1 to %d; %s", f.path,
+			 (long long)version, LAKE_SCHEMA_VERSION, version < 1 ? "move it away" : "upgrade skep");
 		goto out;
 	}
-	err = 0;
-	*ret = f;
+	rc = version < 3
+		     ? sqlite3_exec(f.sql, version == 1 ? version1_sql : version2_sql, NULL, NULL, NULL)
+		     : SQLITE_OK;
+	if (rc == SQLITE_OK && version < 5)
+		rc = sqlite3_exec(f.sql, version4_sql, NULL, NULL, NULL);
+	if (rc == SQLITE_OK && version < 6)
+		rc = sqlite3_exec(f.sql, version5_sql, NULL, NULL, NULL);
+	err = rc == SQLITE_OK ? 0 : lake_file_error(&f, rc);
+	f.version = version;
+	if (!err)
+		*ret = f;
 out:
 	free(uri);
 	if (err)
@@ -283,6 +408,32 @@ void lake_file_close(struct lake_file *f)
 	f->path = NULL;
 }
 
+int lake_each_file(struct lake *l, struct lake_why *why, int (*read)(struct lake_file *, void *arg), void *arg,
+		   int *ret_unread)
+{
+	struct lake_file f;
+	int err = 0, unread = 0;
+	bool any = false, done = false;
+
+	for (size_t i = 0; !err && !done && i < l->n_months; i++) {
+		err = lake_file_open(l, l->months[i], why, &f);
+		if (!err) {
+			err = read(&f, arg);
+			done = err > 0;
+			err = err > 0 ? 0 : err;
+			lake_file_close(&f);
+		}
+		any |= !err;
+		if (err && err != -ENOENT)
+			unread = err;
+		if (err)
+			err = lake_skip(l, err, why);
+	}
+	if (ret_unread)
+		*ret_unread = any ? 0 : unread;
+	return err;
+}
+
 const char *lake_text(sqlite3_stmt *s, int column, struct arena *a)
 {
 	const void *text = sqlite3_column_text(s, column);
@@ -290,11 +441,10 @@ const char *lake_text(sqlite3_stmt *s, int column, struct arena *a)
 	return arena_copy(a, text ? text : "", text ? (size_t)sqlite3_column_bytes(s, column) : 0);
 }
 
-const char *const *lake_list(sqlite3_stmt *s, int column, struct arena *a)
+const char *const *lake_list(const char *bytes, size_t len, struct arena *a)
 {
-	const void *blob = sqlite3_column_blob(s, column);
-	size_t len = blob ? (size_t)sqlite3_column_bytes(s, column) : 0, n = 0;
-	char *copy = arena_copy(a, blob, len);
+	char *copy = arena_copy(a, bytes, len);
+	size_t n = 0;
 	const char **list;
 
 	if (!copy)

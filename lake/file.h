@@ -10,15 +10,19 @@
 #include "lake/arena.h"
 #include "lake/lake.h"
 
-#define LAKE_SCHEMA_VERSION 1
+#define LAKE_SCHEMA_VERSION 6 /* and 1 to 5, through the views of version1.sql and the others of that name */
 #define LAKE_APPLICATION_ID 0x534b4550 /* "SKEP" */
 
 #define LAKE_PARTS 1000u /* sinks/lake/files.h */
 
 struct lake {
-	char *path;
+	char *path; /* of a copy: words for messages; of a server: its address */
+	struct server *server; /* NULL: files; else one month stands for all: 0 */
+	int fd;     /* of a copy (lake/copy.h); -1: a folder */
 	size_t n_months;
 	unsigned *months; /* (year * 12 + month (0..11)) * LAKE_PARTS + part of the month, newest first */
+	size_t n_unread;
+	char **unread; /* lake_unread() */
 };
 
 /* The caller's buffer for the reason of a failure. */
@@ -32,36 +36,62 @@ unsigned lake_month(int64_t realtime_ns);
 
 struct lake_file {
 	sqlite3 *sql;
+	struct server *server; /* borrowed; NULL: a file */
 	char *path;
 	struct lake_why *why; /* borrowed */
+	int64_t version;      /* of its schema */
 };
 
+/* The caller frees it; NULL: no memory. */
+char *lake_file_path(const struct lake *, unsigned number);
 /*
  * Opens a file and begins a read transaction: all queries see the same state. -ENOENT: the file was removed since
- * lake_open.
+ * lake_open, or is empty.
  */
 int lake_file_open(const struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
 void lake_file_close(struct lake_file *);
+/*
+ * Lets a question go on without a file that it could not read: notes the message in `why` for lake_unread().  err: what
+ * reading the file returned.  0, or err if the question must end: memory ran out, or the lake is a copy
+ * or a server.
+ */
+int lake_skip(struct lake *, int err, const struct lake_why *);
+/*
+ * Opens each file, the newest first, and calls read, which returns 0; 1: the question needs no more files; or -errno.
+ * A file that cannot be read is left out, if lake_skip() allows it.  0 or -errno.  ret_unread: NULL, or the error of
+ * the last file if none could be read, else 0.
+ */
+int lake_each_file(struct lake *, struct lake_why *, int (*read)(struct lake_file *, void *arg), void *arg,
+		   int *ret_unread);
+/* SQLite's VFS that opens "/proc/self/fd/N" as it stands: the default one resolves the link to a name, and the file has none. */
+const char *lake_vfs(void);
 int lake_file_error(struct lake_file *, int rc); /* writes the reason to why; returns -errno */
 int lake_file_prepare(struct lake_file *, const char *sql, sqlite3_stmt **ret);
 
-/* The run columns in the order that lake_run_read reads them. */
-#define LAKE_RUN_COLUMNS                                                                                            \
-	"r.id, r.run, r.name, r.pipeline, r.host, r.boot_id, r.kernel, r.version, r.state, r.cwd, r.argv, "         \
-	"r.root_pid, r.root_start_boot_ns, r.uid, r.start_ns, r.end_ns, coalesce(r.exit_code, -1), r.signal, "      \
-	"r.cpus, r.interval_ns, r.rss_peak_bytes, r.processes_seen, r.rusage_cpu_ns, r.lost_kernel, r.lost_queue, " \
-	"r.lost_spool, r.lost_sink"
-/* Reads a run from LAKE_RUN_COLUMNS; its strings are in the arena. 0 or -ENOMEM. */
-int lake_run_read(struct lake_file *, sqlite3_stmt *, struct arena *, int64_t *ret_row, struct lake_run *ret);
-/* Fills in the totals from the rollup of the run in this row. 0 or -errno. */
-int lake_run_sums(struct lake_file *, int64_t row, struct lake_run *);
-/* Finds the month and row of the run that `which` names; see lake_report. */
-int lake_run_find(struct lake *, const char *which, struct lake_why *, unsigned *ret_month, int64_t *ret_row);
+/* Where a run is. */
+struct lake_key {
+	unsigned month;            /* the number of its file */
+	int64_t row;               /* of the table run: SQLite */
+	const char *run, *boot_id; /* ClickHouse; in the arena of lake_run_find */
+};
+
+/* Finds the run that `which` names; see lake_report.  uid: only among this user's; NULL: any. */
+int lake_run_find(struct lake *, const char *which, const uint64_t *uid, struct lake_why *, struct arena *,
+		  struct lake_key *ret);
+
+/* tasks.c: reads the run's task records; 0 or -errno. */
+int lake_tasks_read(struct lake_file *, const struct lake_key *, struct arena *, struct lake_report *);
+/* Adds the processes to their tasks, adds tasks that have no record, and sorts all.  0 or -errno. */
+int lake_tasks_sum(struct lake_file *, struct lake_report *);
+
+void lake_totals_add(struct lake_totals *to, const struct lake_totals *);
+bool lake_is_image(const struct lake_process *);
+bool lake_has_failed(const struct lake_process *);
 
 /* Copies a text column to the arena; "" for NULL. NULL: no memory. */
 const char *lake_text(sqlite3_stmt *, int column, struct arena *);
-/* Copies a column "a\0b\0" to the arena as a NULL-terminated list. NULL: no memory. */
-const char *const *lake_list(sqlite3_stmt *, int column, struct arena *);
+/* Copies "a\0b\0" to the arena as a NULL-terminated list. NULL: no memory. */
+const char *const *lake_list(const char *bytes, size_t n, struct arena *);
 const char *lake_upid(struct arena *, const char *boot_id, uint64_t pid, uint64_t start_boot_ns);
 
 #endif

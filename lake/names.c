@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/names.c - a hash table of dict's strings by id: the file is read once for each id.
+ * lake/names.c - a hash table of strings by id: a file is read once for each id.
  */
 #include "lake/names.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int names_init(struct names *n, struct lake_file *f, struct arena *a)
 {
 	*n = (struct names){ .file = f, .arena = a };
-	return lake_file_prepare(f, "SELECT s FROM dict WHERE id = ?1", &n->find);
+	return f->server ? 0 : lake_file_prepare(f, "SELECT s FROM dict WHERE id = ?1", &n->find);
 }
 
 void names_free(struct names *n)
 {
 	sqlite3_finalize(n->find);
 	free(n->place);
+	idmap_free(&n->texts);
 	*n = (struct names){ 0 };
 }
 
@@ -74,6 +76,47 @@ int names_get(struct names *n, int64_t id, struct name **ret)
 	if (!p->s)
 		return lake_file_error(n->file, SQLITE_NOMEM);
 	p->id = id;
+	n->n++;
+	*ret = p;
+	return 0;
+}
+
+struct text {
+	const struct text *next; /* with the same hash */
+	const char *s;
+	size_t size;
+	int64_t id;
+};
+
+int names_of_text(struct names *n, const char *s, size_t size, struct name **ret)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	const struct text *first, *t;
+	struct text *own;
+	struct name *p;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
+	first = idmap_get(&n->texts, (int64_t)h);
+	for (t = first; t; t = t->next)
+		if (t->size == size && memcmp(t->s, s, size) == 0)
+			return names_get(n, t->id, ret);
+	if (n->n >= n->room / 2 && names_grow(n) != 0)
+		return lake_file_error(n->file, SQLITE_NOMEM);
+	own = arena_alloc(n->arena, sizeof(*own));
+	if (!own)
+		return lake_file_error(n->file, SQLITE_NOMEM);
+	*own = (struct text){ .next = first, .s = arena_copy(n->arena, s, size), .size = size, .id = (int64_t)n->n };
+	if (!own->s)
+		return lake_file_error(n->file, SQLITE_NOMEM);
+	if (first) { /* behind the first one, which the map has */
+		own->next = first->next;
+		((struct text *)(uintptr_t)first)->next = own;
+	} else if (idmap_put(&n->texts, (int64_t)h, own) != 0) {
+		return lake_file_error(n->file, SQLITE_NOMEM);
+	}
+	p = place_of(n->place, n->room, own->id);
+	*p = (struct name){ .id = own->id, .s = own->s };
 	n->n++;
 	*ret = p;
 	return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/runs.c - lists runs, and finds the run that an id, a name or "last" means.
+ * lake/runs.c - lists runs.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lake/file.h"
+#include "lake/run.h"
 
 struct runs_answer {
 	struct lake_runs runs; /* first member: lake_runs_free casts the caller's pointer back */
@@ -14,142 +15,172 @@ struct runs_answer {
 	size_t room;
 };
 
-int lake_run_read(struct lake_file *f, sqlite3_stmt *s, struct arena *a, int64_t *ret_row, struct lake_run *ret)
-{
-	struct lake_run r = { 0 };
-	const char **const text[] = { &r.id,     &r.name,    &r.pipeline, &r.host, &r.boot_id,
-				      &r.kernel, &r.version, &r.state,    &r.cwd };
-	uint64_t *const number[] = {
-		&r.uid,
-		&r.start_ns,
-		&r.end_ns,
-		NULL,
-		&r.signal,
-		&r.cpus,
-		&r.interval_ns,
-		&r.rss_peak_bytes,
-		&r.processes_seen,
-		&r.rusage_cpu_ns,
-		&r.lost_kernel,
-		&r.lost_queue,
-		&r.lost_spool,
-		&r.lost_sink,
-	};
-	int at = 1;
+static const char sums_of_run[] =
+	"SELECT processes, images, failures, cpu_ns, run_delay_ns, rchar_bytes, wchar_bytes, read_bytes, write_bytes, "
+	"rss_max_bytes FROM rollup_run WHERE run = ?1"; /* ClickHouse: columns of the list itself */
 
-	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		*text[i] = lake_text(s, at++, a);
-		if (!*text[i])
-			goto nomem;
-	}
-	r.argv = lake_list(s, at++, a);
-	r.root_upid = lake_upid(a, r.boot_id, (uint64_t)sqlite3_column_int64(s, at),
-				(uint64_t)sqlite3_column_int64(s, at + 1));
-	at += 2;
-	if (!r.argv || !r.root_upid)
-		goto nomem;
-	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++, at++) {
-		if (number[i])
-			*number[i] = (uint64_t)sqlite3_column_int64(s, at);
-		else
-			r.exit_code = sqlite3_column_int64(s, at);
-	}
-	*ret_row = sqlite3_column_int64(s, 0);
-	*ret = r;
-	return 0;
-nomem:
-	return lake_file_error(f, SQLITE_NOMEM);
-}
-
-int lake_run_sums(struct lake_file *f, int64_t row, struct lake_run *r)
+/* Reads ten columns from this one on. */
+static void read_sums(const struct lake_rows *rows, int column, struct lake_run *r)
 {
 	struct lake_totals *t = &r->totals;
 	uint64_t *const number[] = {
 		&t->processes,   &t->images,      &r->failures,   &t->cpu_ns,      &t->run_delay_ns,
 		&t->rchar_bytes, &t->wchar_bytes, &t->read_bytes, &t->write_bytes, &t->rss_peak_bytes,
 	};
-	sqlite3_stmt *s = NULL;
-	int rc, err;
 
-	err = lake_file_prepare(
-		f,
-		"SELECT sum(processes), sum(images), sum(failures), sum(cpu_ns), sum(run_delay_ns), sum(rchar_bytes), "
-		"sum(wchar_bytes), sum(read_bytes), sum(write_bytes), max(rss_max_bytes) FROM rollup_run_tool WHERE "
-		"run = ?1",
-		&s);
-	if (err)
-		return err;
-	sqlite3_bind_int64(s, 1, row);
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
-		for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-			*number[i] = (uint64_t)sqlite3_column_int64(s, (int)i);
-	else
-		err = lake_file_error(f, rc);
-	sqlite3_finalize(s);
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)lake_rows_number(rows, column + (int)i);
 	if (r->rss_peak_bytes > t->rss_peak_bytes)
 		t->rss_peak_bytes = r->rss_peak_bytes;
+}
+
+/* Fills in the totals from the roll-up of the run in this row. sums: an answer to sums_of_run. 0 or -errno. */
+static int run_sums(struct lake_rows *sums, int64_t row, struct lake_run *r)
+{
+	int err;
+
+	(void)sqlite3_reset(sums->sqlite); /* its result is the one of the last step */
+	(void)sqlite3_bind_int64(sums->sqlite, 1, row);
+	while ((err = lake_rows_next(sums)) > 0)
+		read_sums(sums, 0, r);
 	return err;
 }
 
-static int add_month(struct lake_file *f, struct runs_answer *answer, size_t limit)
+/* ?7: enum lake_outcome; ?10: the most rows, -1: all.  The other values are NULL, or 0, when any run matches. */
+static const char matching[] =
+	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) "
+	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) "
+	"AND (?9 IS NULL OR r.host = ?9) AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) "
+	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 "
+	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 "
+	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END "
+	"AND (?8 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) "
+	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT "
+	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) "
+	"ELSE 1 END) ORDER BY r.start_ns DESC, r.id DESC LIMIT ?10";
+
+/* The same for ClickHouse, which has no sub-queries that refer to the query around them. The caller frees it. */
+static char *matching_clickhouse(const struct lake_runs_query *q)
 {
-	sqlite3_stmt *s = NULL;
+	static const char *const outcomes[] = {
+		[LAKE_ANY] = "",
+		[LAKE_RUNS] = " AND end_ns = 0",
+		[LAKE_FAILED] = " AND (exit_code > 0 OR signal != 0)",
+		[LAKE_OK] = " AND exit_code = 0 AND signal = 0",
+	};
+	char limit[48] = "", alive[64] = "", *chosen = NULL, *sql = NULL;
+
+	if (q->limit)
+		snprintf(limit, sizeof(limit), "LIMIT %zu", q->limit);
+	if (q->alive_ns)
+		snprintf(alive, sizeof(alive), " AND (end_ns = 0 OR end_ns > %" PRIu64 ")", q->alive_ns);
+	if (asprintf(&chosen,
+		     "FROM run FINAL WHERE start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s ORDER BY start_ns DESC, run DESC %s",
+		     q->engine ? " AND engine = ?1" : "", q->pipeline ? " AND pipeline = ?2" : "",
+		     q->job ? " AND (job = ?3 OR (boot_id, run) IN (SELECT boot_id, run FROM task FINAL WHERE job = ?3))"
+			    : "",
+		     q->uid ? " AND uid_user = ?4" : "", q->host ? " AND host = ?9" : "", alive, outcomes[q->outcome],
+		     q->sessions ? ""
+				 : " AND NOT (origin = 'session' AND run IN (SELECT parent_run FROM run FINAL)) AND NOT "
+				   "(origin = 'shell' AND run IN (SELECT parent_run FROM run FINAL WHERE origin IN "
+				   "('shell', 'command'))) AND NOT (" LAKE_RUN_SMALL_CLICKHOUSE
+				   " AND (end_ns > 0 OR start_ns > toUInt64(toUInt32(now()) - 10) * 1000000000))",
+		     limit) < 0)
+		return NULL;
+	if (asprintf(&sql,
+		     "SELECT " LAKE_RUN_COLUMNS_CLICKHOUSE ", sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9 "
+		     "FROM (SELECT * %s) AS r ANY LEFT JOIN (SELECT run, boot_id, sum(last) AS sum0, "
+		     "countIf(execed OR state != 'replaced') AS sum1, countIf(exit_code > 0 OR signal != 0) AS sum2, "
+		     "sum(cpu_ns) AS sum3, sum(run_delay_ns) AS sum4, sum(rchar_bytes) AS sum5, "
+		     "sum(wchar_bytes) AS sum6, sum(read_bytes) AS sum7, sum(write_bytes) AS sum8, "
+		     "max(rss_peak_bytes) AS sum9 FROM proc FINAL WHERE run IN (SELECT run %s) GROUP BY run, boot_id) AS s "
+		     "USING (run, boot_id) ORDER BY start_ns DESC, run DESC",
+		     chosen, chosen) < 0)
+		sql = NULL;
+	free(chosen);
+	return sql;
+}
+
+static int add_run(struct lake_file *f, const struct lake_rows *rows, struct lake_rows *sums,
+		   struct runs_answer *answer)
+{
+	size_t room = answer->room ? 2 * answer->room : 32;
 	int64_t row = 0;
-	int rc, err;
+	int err;
 
-	err = lake_file_prepare(f, "SELECT " LAKE_RUN_COLUMNS " FROM run r ORDER BY r.start_ns DESC, r.id DESC", &s);
-	while (!err && (!limit || answer->runs.n < limit)) {
-		rc = sqlite3_step(s);
-		if (rc == SQLITE_DONE)
-			break;
-		if (rc != SQLITE_ROW) {
-			err = lake_file_error(f, rc);
-			break;
-		}
-		if (answer->runs.n == answer->room) {
-			size_t room = answer->room ? 2 * answer->room : 32;
-			struct lake_run *grown = realloc(answer->runs.runs, room * sizeof(*grown));
+	if (answer->runs.n == answer->room) {
+		struct lake_run *grown = realloc(answer->runs.runs, room * sizeof(*grown));
 
-			if (!grown) {
-				err = lake_file_error(f, SQLITE_NOMEM);
-				break;
-			}
-			answer->runs.runs = grown;
-			answer->room = room;
-		}
-		err = lake_run_read(f, s, &answer->arena, &row, &answer->runs.runs[answer->runs.n]);
-		if (!err)
-			err = lake_run_sums(f, row, &answer->runs.runs[answer->runs.n]);
-		if (!err)
-			answer->runs.n++;
+		if (!grown)
+			return lake_file_error(f, SQLITE_NOMEM);
+		answer->runs.runs = grown;
+		answer->room = room;
 	}
-	sqlite3_finalize(s);
+	err = lake_run_read(rows, &answer->arena, &row, &answer->runs.runs[answer->runs.n]);
+	if (!err && rows->clickhouse)
+		read_sums(rows, LAKE_RUN_COLUMNS_N, &answer->runs.runs[answer->runs.n]);
+	else if (!err)
+		err = run_sums(sums, row, &answer->runs.runs[answer->runs.n]);
+	answer->runs.n += !err;
 	return err;
 }
 
-int lake_runs(struct lake *l, size_t limit, struct lake_runs **ret, char *why_text, size_t why_size)
+struct asking {
+	struct runs_answer *answer;
+	const struct lake_runs_query *query;
+};
+
+static int add_month(struct lake_file *f, void *arg)
 {
+	const struct asking *asking = arg;
+	const struct lake_runs_query *q = asking->query;
+	struct runs_answer *answer = asking->answer;
+	const struct lake_value values[] = {
+		LAKE_TEXT(q->engine),
+		LAKE_TEXT(q->pipeline),
+		LAKE_TEXT(q->job),
+		q->uid ? LAKE_NUMBER(*q->uid) : LAKE_TEXT(NULL),
+		LAKE_NUMBER(q->since_ns),
+		LAKE_NUMBER(q->until_ns ? (int64_t)q->until_ns - 1 : INT64_MAX),
+		LAKE_NUMBER(q->outcome),
+		LAKE_NUMBER(q->sessions),
+		LAKE_TEXT(q->host),
+		LAKE_NUMBER(q->limit ? (int64_t)(q->limit - answer->runs.n) : -1),
+		LAKE_NUMBER(q->alive_ns),
+	};
+	char *sql = f->server ? matching_clickhouse(q) : NULL;
+	const struct lake_question question = { .sqlite = matching, .clickhouse = sql };
+	struct lake_rows rows = { 0 }, sums = { 0 };
+	int err;
+
+	if (f->server && !sql)
+		return lake_file_error(f, SQLITE_NOMEM);
+	err = lake_rows_open(f, &question, values, sizeof(values) / sizeof(values[0]), &rows);
+	free(sql);
+	if (!err && !f->server)
+		err = lake_rows_open(f, &(struct lake_question){ .sqlite = sums_of_run }, NULL, 0, &sums);
+	while (!err && (err = lake_rows_next(&rows)) > 0)
+		err = add_run(f, &rows, &sums, answer);
+	lake_rows_close(&sums);
+	lake_rows_close(&rows);
+	return err ? err : q->limit && answer->runs.n >= q->limit;
+}
+
+int lake_runs(struct lake *l, const struct lake_runs_query *query, struct lake_runs **ret, char *why_text,
+	      size_t why_size)
+{
+	const struct lake_runs_query q = query ? *query : (struct lake_runs_query){ 0 };
 	struct lake_why why = { why_text, why_size };
 	struct runs_answer *answer = calloc(1, sizeof(*answer));
-	struct lake_file f;
-	int err = 0;
+	int err, unread = 0;
 
 	if (!answer) {
 		lake_say(&why, "out of memory");
 		return -ENOMEM;
 	}
-	for (size_t i = 0; !err && i < l->n_months && (!limit || answer->runs.n < limit); i++) {
-		err = lake_file_open(l, l->months[i], &why, &f);
-		if (err == -ENOENT) {
-			err = 0;
-			continue;
-		}
-		if (err)
-			break;
-		err = add_month(&f, answer, limit);
-		lake_file_close(&f);
-	}
+	err = lake_each_file(l, &why, add_month, &(struct asking){ answer, &q }, &unread);
+	if (!err && unread && !answer->runs.n)
+		err = unread; /* no file can be read: why has the message of the last */
 	if (err) {
 		lake_runs_free(&answer->runs);
 		return err;
@@ -168,125 +199,4 @@ struct lake_runs *lake_runs_free(struct lake_runs *runs)
 	arena_free(&answer->arena);
 	free(answer);
 	return NULL;
-}
-
-/* The runs found so far; the search begins with the newest month. */
-struct candidates {
-	bool name;
-	unsigned name_month;
-	int64_t name_row;
-	size_t prefixes;
-	unsigned prefix_month;
-	int64_t prefix_row;
-	char list[512]; /* ids with the beginning, for a message; cut after a whole id */
-};
-
-static void list_id(struct candidates *c, const char *id)
-{
-	size_t used = strlen(c->list), n = strlen(id);
-
-	if (used + n + sizeof(", ") + sizeof("...") > sizeof(c->list)) {
-		if (used < 3 || strcmp(c->list + used - 3, "...") != 0)
-			strcat(c->list, "...");
-		return;
-	}
-	if (used)
-		strcat(c->list, ", ");
-	strcat(c->list, id);
-}
-
-static bool is_last(const char *which)
-{
-	return strcmp(which, "last") == 0;
-}
-
-/* Searches one month. 1: found a run that ends the search; 0: search on; or -errno. */
-static int find_in(struct lake_file *f, unsigned month, const char *which, struct candidates *c, int64_t *ret_row)
-{
-	static const char newest[] = "SELECT r.id, r.run, 0, 0 FROM run r ORDER BY r.start_ns DESC, r.id DESC LIMIT 1";
-	/* kind: exact id, exact name, beginning of an id */
-	static const char fitting[] =
-		"SELECT r.id, r.run, r.run = ?1, r.name = ?1, substr(r.run, 1, length(?1)) = ?1 FROM run r "
-		"WHERE r.run = ?1 OR r.name = ?1 OR substr(r.run, 1, length(?1)) = ?1 "
-		"ORDER BY r.start_ns DESC, r.id DESC";
-	sqlite3_stmt *s = NULL;
-	int rc, err;
-
-	err = lake_file_prepare(f, is_last(which) ? newest : fitting, &s);
-	if (err)
-		return err;
-	sqlite3_bind_text(s, 1, which, -1, SQLITE_STATIC); /* fails for `newest`, which has no parameter: harmless */
-	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-		int64_t row = sqlite3_column_int64(s, 0);
-
-		if (is_last(which) || sqlite3_column_int(s, 2)) {
-			*ret_row = row;
-			err = 1;
-			break;
-		}
-		if (sqlite3_column_int(s, 3) && !c->name) {
-			c->name = true;
-			c->name_month = month;
-			c->name_row = row;
-		}
-		if (sqlite3_column_int(s, 4)) {
-			const char *id = (const char *)sqlite3_column_text(s, 1);
-
-			if (!c->prefixes++) {
-				c->prefix_month = month;
-				c->prefix_row = row;
-			}
-			list_id(c, id ? id : "");
-		}
-	}
-	if (!err && rc != SQLITE_DONE)
-		err = lake_file_error(f, rc);
-	sqlite3_finalize(s);
-	return err;
-}
-
-int lake_run_find(struct lake *l, const char *which, struct lake_why *why, unsigned *ret_month, int64_t *ret_row)
-{
-	struct candidates c = { 0 };
-	struct lake_file f;
-	int err;
-
-	if (!*which) {
-		lake_say(why, "no run given; give an id, the beginning of one, a name, or \"last\"");
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < l->n_months; i++) {
-		err = lake_file_open(l, l->months[i], why, &f);
-		if (err == -ENOENT)
-			continue;
-		if (err)
-			return err;
-		err = find_in(&f, l->months[i], which, &c, ret_row);
-		lake_file_close(&f);
-		if (err < 0)
-			return err;
-		if (err) {
-			*ret_month = l->months[i];
-			return 0;
-		}
-	}
-	if (c.name) {
-		*ret_month = c.name_month;
-		*ret_row = c.name_row;
-		return 0;
-	}
-	if (c.prefixes == 1) {
-		*ret_month = c.prefix_month;
-		*ret_row = c.prefix_row;
-		return 0;
-	}
-	if (c.prefixes) {
-		lake_say(why, "%zu runs begin with \"%s\": %s", c.prefixes, which, c.list);
-		return -EEXIST;
-	}
-	if (is_last(which))
-		lake_say(why, "there is no run in the lake %s yet", l->path);
-	else
-		lake_say(why, "no run \"%s\" in the lake %s; `skep runs` lists them", which, l->path);
-	return -ENOENT;
 }

@@ -12,9 +12,13 @@
 #include <string.h>
 
 #include "cli/base/command.h"
+#include "analysis/sweep.h"
+#include "cli/base/kinds.h"
 #include "core/config/config_table.h"
+#include "core/control/control_record.h"
 #include "core/rules/rule_fields.h"
 #include "core/config/option_table.h"
+#include "core/plugin/note.h"
 #include "core/plugin/plugin.h"
 #include "core/process/records.h"
 #include "core/daemon/skepd.h"
@@ -156,18 +160,6 @@ static const char *type_name(uint32_t type)
 	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "?";
 }
 
-static const char *semantics_name(uint32_t semantics)
-{
-	static const char *const names[] = {
-		[SKEP_S_ATTRIBUTE] = "attribute",
-		[SKEP_S_GAUGE] = "gauge",
-		[SKEP_S_DELTA] = "delta",
-		[SKEP_S_CUMULATIVE] = "cumulative",
-	};
-
-	return semantics < sizeof(names) / sizeof(names[0]) && names[semantics] ? names[semantics] : "?";
-}
-
 static const char *role_name(uint32_t role)
 {
 	switch (role) {
@@ -199,7 +191,7 @@ static json_t *streams(const struct skep_stream *const *streams, uint32_t n)
 				(const void *)((const char *)s->fields + (size_t)j * s->field_size);
 
 			add(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type),
-					      "semantics", semantics_name(f->semantics), "unit", f->unit ? f->unit : "",
+					      "semantics", control_semantics_name(f->semantics), "unit", f->unit ? f->unit : "",
 					      "help", f->help ? f->help : ""));
 		}
 		add(list,
@@ -212,7 +204,8 @@ static json_t *streams(const struct skep_stream *const *streams, uint32_t n)
 /* The records that the core itself sends: in the order in which a reader meets them. */
 static const struct skep_stream *const core_streams[] = {
 	&record_stream_process, &record_stream_process_sample, &record_stream_run,  &record_stream_task,
-	&record_stream_tool_sample, &record_stream_ledger,     &record_stream_loss,
+	&record_stream_tool_sample, &record_stream_ledger,     &record_stream_finding,
+	&record_stream_findings,    &record_stream_loss,       &record_stream_audit,
 };
 
 static json_t *details(const struct skep_plugin *plugin)
@@ -260,7 +253,7 @@ static void on_plugin(const char *path, const struct skep_plugin_note *note, con
 		desc = plugin->desc;
 		add(found->list,
 		    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", desc->name, "kind",
-			      desc->kind == SKEP_KIND_SINK ? "sink" : "probe", "version", desc->version, "summary",
+			      note_kind_name(desc->kind), "version", desc->version, "summary",
 			      desc->summary, "license", desc->license, "options", options(desc), "streams",
 			      streams(desc->streams, desc->n_streams), "details", details(desc)));
 	}
@@ -280,11 +273,12 @@ int main(int argc, char **argv)
 	plugin_list(dirs, on_plugin, &found);
 	if (found.failed)
 		return 1;
-	o = must(json_pack("{s:s, s:i, s:i, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION,
+	o = must(json_pack("{s:s, s:i, s:i, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION,
 			   "abi_major", SKEP_ABI_MAJOR, "abi_minor", SKEP_ABI_MINOR, "skepd_options", rows(skepd_options_table, "--"),
 			   "concepts", skep_program.concepts, "commands", skep_program.name, commands(&skep_program),
 			   skep_dev_program.name, commands(&skep_dev_program), "config", keys(config_key_table),
-			   "entry", keys(config_entry_table), "rule_fields", rule_fields(), "core_streams",
+			   "entry", keys(config_entry_table), "findings", must(kinds_json(analysis_kinds, analysis_gates)), "wastes",
+			   must(kinds_json(sweep_kinds, NULL)), "rule_fields", rule_fields(), "core_streams",
 			   streams(core_streams, sizeof(core_streams) / sizeof(core_streams[0])), "plugins",
 			   found.list));
 	if (json_dumpf(o, stdout, JSON_INDENT(1)) < 0 || puts("") < 0 || fflush(stdout) != 0) {

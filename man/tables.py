@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tables.py [--write] INTERFACE.json DOCS: the generated tables of DOCS/reference/records.md and configuration.md.
+"""tables.py [--write] INTERFACE.json DOCS: the generated tables of DOCS/reference/records.md, configuration.md and
+findings.md.
 
 Prints how the pages differ from the field tables and from the table of keys, and exits with 1 if they do. With --write it
 puts the tables into the pages. Only the text behind a mark, up to the next heading, is generated; in records.md all of it.
@@ -15,6 +16,7 @@ import textwrap
 
 MARK = "<!-- make doc-tables: everything below is generated from the stream tables. -->\n"
 KEYS_MARK = "<!-- make doc-tables: generated from core/config/config_table.c. -->\n"
+FINDINGS_MARK = "<!-- make doc-tables: everything below is generated from the descriptors in analysis/. -->\n"
 SAID = {"facet": "Facet: these fields become part of `process.exit`, each with the stream's name in front.",
         "cgroup": "Each record also has the cgroup's `container`.",
         "detail": "Only while [a detail](../guides/details.md) is attached.",
@@ -83,13 +85,32 @@ def configuration(interface, text):
     return "".join([parts[0], KEYS_MARK, "\n", keys(interface["config"]), "\n", parts[2], KEYS_MARK, "\n", keys(interface["entry"]), "\n", parts[4]])
 
 
+def thresholds(rows, prefix):
+    lines = ["| threshold | default | unit | where it comes from |", "|---|--:|---|---|"]
+    return lines + [f"| `{prefix}{t['name']}` | {t['value']:g} | {t['unit'] if t['unit'] != '1' else ''} | {cell(t['why'])} |" for t in rows]
+
+
+def findings(interface, text):
+    head, mark, _ = text.partition(FINDINGS_MARK)
+    if not mark:
+        sys.exit(f"tables.py: findings.md has no line {FINDINGS_MARK!r}")
+    lines = ["## For all of them", ""] + thresholds(interface["findings"]["gates"], "")
+    for k in interface["findings"]["kinds"] + interface["wastes"]["kinds"]:
+        lines += ["", f"## {k['id']}", ""]
+        said = [f"{sentence(k['title'])} Measures {k['measures']} ({k['source']}).", f"Not for {k['not_for']}."]
+        said += [f"Saves {k['saves']}."] if k["saves"] else []
+        lines += [textwrap.fill(" ".join(said), 120, break_long_words=False, break_on_hyphens=False)]
+        lines += [""] + thresholds(k["thresholds"], k["id"] + ".") if k["thresholds"] else []
+    return head + FINDINGS_MARK + "\n" + "\n".join(lines) + "\n"
+
+
 def main():
     write = sys.argv[1:2] == ["--write"]
     interface, docs = sys.argv[1 + write:]
     with open(interface, encoding="utf-8") as f:
         interface = json.load(f)
     bad = []
-    for name, make in ("records.md", records), ("configuration.md", configuration):
+    for name, make in ("records.md", records), ("configuration.md", configuration), ("findings.md", findings):
         page = os.path.join(docs, "reference", name)
         with open(page, encoding="utf-8") as f:
             text = f.read()

@@ -74,7 +74,8 @@ int spool_state_get(struct spool_db *db, const char *name, void **ret, size_t *r
 		*ret_size = (size_t)sqlite3_column_bytes(s, 0);
 		*ret = malloc(*ret_size + 1);
 		if (*ret) {
-			memcpy(*ret, sqlite3_column_blob(s, 0), *ret_size);
+			if (*ret_size) /* SQLite has NULL for an empty text */
+				memcpy(*ret, sqlite3_column_blob(s, 0), *ret_size);
 			((char *)*ret)[*ret_size] = '\0';
 		} else {
 			err = -ENOMEM;

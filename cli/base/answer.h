@@ -28,7 +28,8 @@ struct answer_options {
 	const char *socket;
 };
 /* The rows of --json and --socket, for a command with further options. */
-#define ANSWER_JSON(options, member) { "json", .help = "for programs: one object", COMMAND_AT(options, member) }
+#define ANSWER_JSON(options, member) \
+	{ "json", .help = "print one JSON object, for programs", COMMAND_AT(options, member) }
 #define ANSWER_SOCKET(options, member)                                                                  \
 	{ "socket", .value = "PATH", .help = "the daemon's socket (default: $SKEP_SOCKET, else /run/skep/skepd.sock)", \
 	  .min = 1, COMMAND_AT(options, member) }

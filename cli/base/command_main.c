@@ -85,7 +85,9 @@ static int begin_privileged(const struct command *c)
 	if (getuid() != geteuid() || getgid() != getegid())
 		return skep_fail(
 			"", SKEP_EXIT_PRIVILEGE,
-			"refused: %s is set-uid or set-gid, by which its callers would read and write files as another user; chmod ug-s %s",
+			"refused: "
+			"%s is set-uid or set-gid, by which its callers would read and write files as another user; "
+			"chmod ug-s %s",
 			program_path(), program_path());
 	if (c && c->collects) {
 		privilege_environment();

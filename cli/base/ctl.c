@@ -17,6 +17,7 @@
 #include "cli/base/skep.h"
 #include "cli/base/text.h"
 #include "core/config/config.h"
+#include "core/control/control.h"
 
 #define ANSWER_MS 30000
 #define LINE_MOST (64u << 20) /* an answer about thousands of streams is far below */
@@ -31,9 +32,19 @@ struct ctl {
 
 /* ---- connected ------------------------------------------------------------------- */
 
-static int ctl_new(const char *path, struct ctl **ret)
+static int connect_to(int fd, const char *path, const char *ending)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+	if (strlen(path) + strlen(ending) >= sizeof(at.sun_path))
+		return -ENAMETOOLONG;
+	strcat(strcpy(at.sun_path, path), ending);
+	return connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
+}
+
+/* all: where only members of group skep may connect, uses the socket for all users. */
+static int ctl_new(const char *path, bool all, struct ctl **ret)
+{
 	struct ctl *ctl;
 	int err = 0;
 
@@ -50,13 +61,10 @@ static int ctl_new(const char *path, struct ctl **ret)
 		err = -ENOMEM;
 	else if (ctl->fd < 0)
 		err = -errno;
-	else if (strlen(path) >= sizeof(at.sun_path))
-		err = -ENAMETOOLONG;
-	if (err == 0) {
-		memcpy(at.sun_path, path, strlen(path) + 1);
-		if (connect(ctl->fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
-			err = -errno;
-	}
+	if (err == 0)
+		err = connect_to(ctl->fd, path, "");
+	if (err == -EACCES && all && connect_to(ctl->fd, path, CONTROL_OPEN_ENDING) == 0)
+		err = 0;
 	*ret = ctl; /* also on failure, for its path */
 	return err;
 }
@@ -82,17 +90,18 @@ static int say_failure(const char *command, const char *path, int err)
 	case -ECONNREFUSED:
 		status = skep_fail(
 			command, SKEP_EXIT_RUNTIME,
-			"no skepd listens at %s%s.\n"
-			"Start one: systemctl start skepd, or in a shell: skepd -c FILE &\n"
-			"Does it listen elsewhere (\"control\" in its configuration)? Then: --socket PATH, or SKEP_SOCKET=PATH",
+			"no skepd listens at %s%s.\nStart one: systemctl start skepd, or in a shell: skepd -c FILE &\n"
+			"Does it listen elsewhere (\"control\" in its configuration)? Then: "
+			"--socket PATH, or SKEP_SOCKET=PATH",
 			safe ? safe : "", err == -ECONNREFUSED ? " (its socket is left, but no process listens)" : "");
 		break;
 	case -EACCES:
 	case -EPERM:
 		status = skep_fail(
 			command, SKEP_EXIT_PRIVILEGE,
-			"uid %u may not connect to the skepd at %s: only root, its own user and members of group skep may.\n"
-			"Run it as root, or: sudo usermod -a -G skep USER (and log in again)",
+			"uid %u may not connect to the skepd at %s: "
+			"only root, its own user and members of group skep may.\nRun it as root, or: "
+			"sudo usermod -a -G skep USER (and log in again)",
 			(unsigned)geteuid(), safe ? safe : "");
 		break;
 	default:
@@ -107,7 +116,7 @@ static int say_failure(const char *command, const char *path, int err)
 int ctl_open(const char *command, const char *path, struct ctl **ret)
 {
 	struct ctl *ctl = NULL;
-	int err = ctl_new(path, &ctl), status;
+	int err = ctl_new(path, true, &ctl), status;
 
 	if (err == 0) {
 		*ret = ctl;
@@ -119,16 +128,26 @@ int ctl_open(const char *command, const char *path, struct ctl **ret)
 	return status;
 }
 
-bool ctl_try(const char *path, struct ctl **ret)
+static bool try(const char *path, bool all, struct ctl **ret)
 {
 	struct ctl *ctl = NULL;
 
-	if (ctl_new(path, &ctl) < 0) {
+	if (ctl_new(path, all, &ctl) < 0) {
 		ctl_close(ctl);
 		return false;
 	}
 	*ret = ctl;
 	return true;
+}
+
+bool ctl_try(const char *path, struct ctl **ret)
+{
+	return try(path, false, ret);
+}
+
+bool ctl_try_own(const char *path, struct ctl **ret)
+{
+	return try(path, true, ret);
 }
 
 int ctl_peer_pid(const struct ctl *ctl)
@@ -235,6 +254,31 @@ int ctl_receive(struct ctl *ctl, int timeout_ms, json_t **ret)
 		return -EBADMSG;
 	}
 	*ret = value;
+	return 0;
+}
+
+int ctl_receive_file(struct ctl *ctl, uint64_t n, int timeout_ms, int to)
+{
+	while (n > 0) {
+		size_t have = ctl->len - ctl->taken;
+		ssize_t done;
+		int err;
+
+		if (have > n)
+			have = n;
+		done = have > 0 ? write(to, ctl->buf + ctl->taken, have) : 0;
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (have > 0) {
+			ctl->taken += done > 0 ? (size_t)done : 0;
+			n -= done > 0 ? (uint64_t)done : 0;
+			continue;
+		}
+		ctl->len = ctl->taken = 0;
+		err = read_more(ctl, timeout_ms);
+		if (err < 0 && err != -EINTR)
+			return err;
+	}
 	return 0;
 }
 

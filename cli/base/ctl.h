@@ -16,8 +16,12 @@ struct ctl;
  * a message on stderr with the cause and the remedy.
  */
 int ctl_open(const char *command, const char *path, struct ctl **ret);
-/* Connects without a message: false when no daemon listens, or this user may not connect. */
+/*
+ * Connects without a message: false when no daemon listens, or this user is not in group skep.  The second one connects
+ * such a user, too: skepd answers requests about the user's own processes and runs.  So does ctl_open().
+ */
 bool ctl_try(const char *path, struct ctl **ret);
+bool ctl_try_own(const char *path, struct ctl **ret);
 void ctl_close(struct ctl *); /* NULL is fine */
 /* The daemon's pid, by SO_PEERCRED; 0: unknown, or the daemon is outside of our pid namespace. */
 int ctl_peer_pid(const struct ctl *);
@@ -30,6 +34,8 @@ int ctl_send(struct ctl *, json_t *request);
  * -EINTR: a signal came; -EPIPE: the daemon closed the connection; -EBADMSG: not JSON; -errno.
  */
 int ctl_receive(struct ctl *, int timeout_ms, json_t **ret);
+/* Writes the n bytes after the last line into a file. 0; -EPIPE: skepd sent fewer; -EAGAIN: none in time; -errno. */
+int ctl_receive_file(struct ctl *, uint64_t n, int timeout_ms, int to);
 /*
  * Sends a request with one answer, and owns the request.  SKEP_EXIT_OK and the answer, "ok": true; or another exit
  * status after a message on stderr.

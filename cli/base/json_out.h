@@ -14,5 +14,7 @@ json_t *json_out_string(const char *);       /* bytes that are not UTF-8 become 
 json_t *json_out_time(uint64_t realtime_ns); /* RFC 3339, ns, UTC; null for 0 */
 /* Writes the value with a newline and owns its reference (NULL: -ENOMEM). 0 or -errno. */
 int json_out_write(json_t *value, FILE *out);
+/* Writes a value within a larger one, whose further lines begin with so many spaces, and frees it; the same errors. */
+int json_out_part(json_t *value, int spaces, FILE *out);
 
 #endif

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/diag.h"
+#include "core/config/datafile.h"
+#include "lake/lake.h"
+
 /* An empty variable counts as not set; the XDG specification says to ignore a relative XDG_DATA_HOME. */
 static const char *env(const char *name, int absolute)
 {
@@ -21,15 +25,130 @@ static const char *env(const char *name, int absolute)
 	return value;
 }
 
+/* ---- skep.conf ------------------------------------------------------------------- */
+
+struct conf {
+	char *lake, *prices;
+};
+
+static int read_conf(const struct datanode *root, void *arg)
+{
+	static const char *const known[] = { "lake", "prices", NULL };
+	struct conf *ret = arg;
+	struct datanode node;
+	const char *text;
+
+	if (!datanode_object(root, known))
+		return 0;
+	if (datanode_key(root, "lake", &node) && (text = datanode_string(&node))) {
+		if (*text != '/' && !lake_is_address(text))
+			datanode_error(&node, "'%s' is neither an absolute path nor clickhouse://HOST/DATABASE", text);
+		else if (!(ret->lake = strdup(text)))
+			return -ENOMEM;
+	}
+	if (datanode_key(root, "prices", &node) && (text = datanode_string(&node))) {
+		if (*text != '/')
+			datanode_error(&node, "'%s' is no absolute path of a file of prices", text);
+		else if (!(ret->prices = strdup(text)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The user's file; if it does not exist, the site's. */
+static int conf_file(char **ret)
+{
+	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	int n = 0;
+
+	*ret = NULL;
+	if (config && *config == '/')
+		n = asprintf(ret, "%s/skep/skep.conf", config);
+	else if (home && *home == '/')
+		n = asprintf(ret, "%s/.config/skep/skep.conf", home);
+	if (n < 0)
+		return -ENOMEM;
+	if (*ret && access(*ret, F_OK) == 0)
+		return 0;
+	free(*ret);
+	*ret = strdup(SKEP_SYSCONF_DIR "/skep.conf");
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int conf_read(struct conf *ret, char *why, size_t room)
+{
+	char *file = NULL, *text = NULL;
+	struct diag diag;
+	size_t size = 0;
+	FILE *out;
+	int err = conf_file(&file);
+
+	if (err || access(file, F_OK) != 0) {
+		snprintf(why, room, "out of memory");
+		free(file);
+		return err;
+	}
+	diag_init(&diag);
+	err = datafile_read(NULL, 0, NULL, (const char *const[]){ file, NULL }, read_conf, ret, &diag);
+	if (err) {
+		out = open_memstream(&text, &size);
+		if (out) {
+			diag_print(&diag, out);
+			fclose(out);
+		}
+		snprintf(why, room, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+		free(text);
+	}
+	diag_clear(&diag);
+	free(file);
+	return err;
+}
+
+int lake_configured(char **ret, char *why, size_t room)
+{
+	struct conf conf = { 0 };
+	int err = conf_read(&conf, why, room);
+
+	free(conf.prices);
+	if (err)
+		free(conf.lake);
+	*ret = err ? NULL : conf.lake;
+	return err;
+}
+
+int prices_configured(char **ret, char *why, size_t room)
+{
+	struct conf conf = { 0 };
+	int err = conf_read(&conf, why, room);
+
+	free(conf.lake);
+	if (err)
+		free(conf.prices);
+	*ret = err ? NULL : conf.prices;
+	return err;
+}
+
+/* ---- the path -------------------------------------------------------------------- */
+
 int lake_default_path(char **ret)
 {
 	const char *dir;
-	char *path;
+	char *path, why[512];
 	int n;
 
-	if ((dir = env("SKEP_LAKE", 0)))
-		n = asprintf(&path, "%s", dir);
-	else if (geteuid() == 0)
+	if ((dir = env("SKEP_LAKE", 0)) && !lake_is_address(dir)) {
+		n = asprintf(ret, "%s", dir);
+		return n < 0 ? -ENOMEM : 0;
+	}
+	n = lake_configured(&path, why, sizeof(why));
+	if (n)
+		return n;
+	if (path && !lake_is_address(path)) {
+		*ret = path;
+		return 0;
+	}
+	free(path);
+	if (geteuid() == 0)
 		n = asprintf(&path, "%s", LAKE_OF_SERVICE);
 	else if ((dir = env("XDG_DATA_HOME", 1)))
 		n = asprintf(&path, "%s/skep/lake", dir);
@@ -61,13 +180,13 @@ int lake_reading_path(char **ret, bool *ret_both)
 	int err = lake_default_path(&path);
 
 	*ret_both = false;
-	if ((err && err != -ENOENT) || env("SKEP_LAKE", 0) || geteuid() == 0)
+	if ((err && err != -ENOENT) || geteuid() == 0)
 		goto out;
 	chosen = lake_choose(path, LAKE_OF_SERVICE, ret_both);
 	if (chosen != path) {
 		copy = strdup(chosen);
 		if (!copy)
-			goto out; /* the user's own, which is not there, and says so */
+			goto out; /* returns the user's own lake, which does not exist: the caller reports this */
 		free(path);
 		path = copy;
 		err = 0;

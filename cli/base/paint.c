@@ -4,6 +4,7 @@
  */
 #include "cli/base/paint.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -172,4 +173,16 @@ void paint_wrapped(const struct paint *p, enum ink ink, const char *first, size_
 {
 	fputs(first, p->out);
 	paint_flow(p, ink, text_width(first), indent, text);
+}
+
+int paint_taken(const struct paint *p, enum ink ink, const char *first, size_t indent, char *text)
+{
+	char *safe = text ? text_safe(text, p->unicode) : NULL;
+
+	free(text);
+	if (!safe)
+		return -ENOMEM;
+	paint_wrapped(p, ink, first, indent, safe);
+	free(safe);
+	return 0;
 }

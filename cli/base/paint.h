@@ -17,6 +17,7 @@ struct paint_style {
 	enum paint_choice colour;  /* auto: the stream is a terminal, NO_COLOR is not set */
 	enum paint_choice unicode; /* auto: the locale's charset is UTF-8 (main has called setlocale) */
 	bool processes;             /* also print the process tree */
+	bool tasks;                 /* print each task, however many */
 };
 
 enum ink { INK_NONE, INK_BOLD, INK_DIM, INK_RED, INK_GREEN, INK_YELLOW, INK_CYAN };
@@ -47,5 +48,7 @@ void paint_end(const struct paint *, enum ink);
 void paint_flow(const struct paint *, enum ink, size_t column, size_t indent, const char *text);
 /* Prints `first` at the beginning of a line, and the text after it as paint_flow does. */
 void paint_wrapped(const struct paint *, enum ink, const char *first, size_t indent, const char *text);
+/* The same for a text that it escapes (text.h) and frees. 0, or -ENOMEM, also for NULL: memory had run out. */
+int paint_taken(const struct paint *, enum ink, const char *first, size_t indent, char *text);
 
 #endif

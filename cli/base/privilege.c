@@ -45,7 +45,7 @@ int privilege_drop(void)
  */
 static bool is_harmless(const char *entry)
 {
-	static const char *const names[] = { "HOME=", "XDG_DATA_HOME=", "SKEP_LAKE=", "PATH=",
+	static const char *const names[] = { "HOME=", "XDG_DATA_HOME=", "SKEP_LAKE=", "PATH=", "XDG_CONFIG_HOME=",
 					     "TERM=", "NO_COLOR=",      "TZ=",        "LANG=",
 					     "LC_",   "TRACEPARENT=" };
 
@@ -75,20 +75,6 @@ static void read_capabilities(struct privilege_facts *facts)
 		facts->capabilities = (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
-/* The first line of a small file; "" when it cannot be read. */
-static void first_line(const char *path, char *ret, size_t size)
-{
-	FILE *file = fopen(path, "re");
-
-	ret[0] = '\0';
-	if (!file)
-		return;
-	if (!fgets(ret, (int)size, file))
-		ret[0] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
-	fclose(file);
-}
-
 /*
  * The host's own user namespace maps all 2^32 - 1 ids to themselves; capabilities held
  * in any other do not count for bpf() (bpf_capable() asks init_user_ns).
@@ -98,7 +84,7 @@ static bool in_user_namespace(void)
 	unsigned long inside, outside, count;
 	char line[128];
 
-	first_line("/proc/self/uid_map", line, sizeof(line));
+	text_first_line_take(fopen("/proc/self/uid_map", "re"), line, sizeof(line));
 	if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) != 3)
 		return false;
 	return inside != 0 || outside != 0 || count != UINT32_MAX;
@@ -193,9 +179,9 @@ void privilege_facts(struct privilege_facts *ret)
 	ret->user_namespace = in_user_namespace();
 	ret->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
 	ret->seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0;
-	first_line("/sys/kernel/security/lockdown", line, sizeof(line));
+	text_first_line_take(fopen("/sys/kernel/security/lockdown", "re"), line, sizeof(line));
 	ret->lockdown = strstr(line, "[confidentiality]") != NULL;
-	first_line("/sys/kernel/security/lsm", ret->lsm, sizeof(ret->lsm));
+	text_first_line_take(fopen("/sys/kernel/security/lsm", "re"), ret->lsm, sizeof(ret->lsm));
 	ret->uid = getuid();
 	snprintf(ret->exe, sizeof(ret->exe), "%s", program_path());
 	ret->wrapped = program_wrapped();
@@ -237,8 +223,8 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 
 	if (facts->uid != 0)
 		fprintf(out,
-			"Where skepd runs, it collects this for members of group skep, who need no privilege (log in again afterwards):\n"
-			"    sudo systemctl start skepd; sudo usermod -a -G skep USER\n"
+			"Where skepd runs, it collects this for you without a privilege:\n"
+			"    sudo systemctl start skepd\n"
 			"Or run it as root (the command runs as root, too; begin CMD with sudo -u USER to run it as that user):\n"
 			"    sudo %s %s\n",
 			path ? path : "skep", line ? line : "run ...");

@@ -10,15 +10,52 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/human.h"
 #include "cli/base/lakepath.h"
+#include "cli/base/own_runs.h"
 #include "cli/base/skep.h"
+#include "core/base/clock.h"
+#include "core/config/config.h"
+#include "core/control/control.h"
 
-int question_open(const char *command, const char *path, struct lake **ret)
+#define CLOCK_AHEAD_NS UINT64_C(60000000000) /* two machines' clocks may differ by so much without a word */
+#define CLOCK_GRAIN_NS UINT64_C(1000000000)  /* NTP moves a clock by less within a run */
+
+/* Does a skepd run whose lake this user may not read? Then it answers at the socket for all users. */
+static bool service_is_closed(void)
 {
-	char why[512] = "", *found = NULL;
-	bool both = false;
-	int rc, status = SKEP_EXIT_OK;
+	return access(LAKE_OF_SERVICE, R_OK) < 0 && errno == EACCES &&
+	       access(CONTROL_SOCKET_DEFAULT CONTROL_OPEN_ENDING, W_OK) == 0;
+}
 
+static int fail(const char *command, int rc, const char *why, bool found)
+{
+	if (rc != -ENOENT)
+		return skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
+	return skep_fail(command, SKEP_EXIT_RUNTIME, "%s; `skep run -- CMD` makes one, --lake PATH names another%s", why,
+			 found && access(LAKE_OF_SERVICE, R_OK) < 0 && errno == EACCES
+				 ? "; members of group skep may read skepd's lake, " LAKE_OF_SERVICE
+				 : "");
+}
+
+int question_open(const char *command, const char *path, const char *run, uint64_t since_ns, struct lake **ret)
+{
+	const char *named = path ? path : getenv("SKEP_LAKE");
+	static bool said; /* a command that asks twice has said once which lake it reads */
+	const bool given = path != NULL;
+	char why[1024] = "", own_why[512] = "", *found = NULL;
+	bool both = false;
+	int rc, own, status = SKEP_EXIT_OK;
+
+	if (named && !*named)
+		named = NULL;
+	if (!named) {
+		if (lake_configured(&found, why, sizeof(why)) < 0)
+			return skep_fail(command, SKEP_EXIT_CONFIG, "%s", why);
+		named = found;
+	}
+	if (!path)
+		path = named;
 	if (!path) {
 		rc = lake_reading_path(&found, &both);
 		if (rc)
@@ -27,17 +64,64 @@ int question_open(const char *command, const char *path, struct lake **ret)
 					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
 		path = found;
 	}
-	if (both)
-		skep_say(command, "reading your own lake, %s; for skepd's lake: --lake %s", path, LAKE_OF_SERVICE);
 	rc = lake_open(path, ret, why, sizeof(why));
-	if (rc == -ENOENT)
-		status = skep_fail(command, SKEP_EXIT_RUNTIME,
-				   "%s; `skep run -- CMD` makes one, --lake PATH names another%s", why,
-				   found && access(LAKE_OF_SERVICE, R_OK) < 0 && errno == EACCES
-					   ? "; members of group skep may read skepd's lake, " LAKE_OF_SERVICE
-					   : "");
-	else if (rc)
+	if (rc && lake_is_address(path)) {
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
+		goto out;
+	}
+	if (!said && (both || (rc == 0 && !named && service_is_closed())))
+		skep_say(command, "reading your own lake, %s; for skepd's lake: --lake %s", path, LAKE_OF_SERVICE);
+	if (rc == -EACCES || (rc == -ENOENT && !named)) {
+		own = own_runs_open(said ? NULL : command, run, since_ns, named, ret, own_why, sizeof(own_why));
+		if (own == 0)
+			rc = 0;
+		else if (own != -ENOTSUP)
+			status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", own_why);
+	}
+	said = true;
+	if (rc && status == SKEP_EXIT_OK)
+		status = fail(command, rc, why, !given);
+out:
 	free(found);
 	return status;
+}
+
+/* The records of a run take the clock's setting when they are sent: a change within the run moves some of them. */
+static bool clock_was_set(const struct lake_report *r)
+{
+	if (r->run.end_ns && r->run.end_ns < r->run.start_ns)
+		return true;
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (r->processes[i].end_ns && r->processes[i].end_ns + CLOCK_GRAIN_NS < r->run.start_ns)
+			return true;
+	return false;
+}
+
+static void say_clock(const char *command, const struct lake_report *r)
+{
+	const struct lake_run *run = &r->run;
+	const uint64_t now_ns = clock_realtime_ns();
+	char ahead[HUMAN_SIZE];
+
+	if (run->start_ns > now_ns + CLOCK_AHEAD_NS)
+		skep_say(command,
+			 "run %s begins %s from now: the clock of %s was wrong, or this machine's clock is; durations are right",
+			 run->id, human_time(run->start_ns - now_ns, 0, ahead), *run->host ? run->host : "its host");
+	if (clock_was_set(r))
+		skep_say(command,
+			 "the clock of %s was set during run %s: how long a process or a task took is right, its place in "
+			 "the time line and the order of tasks may be wrong",
+			 *run->host ? run->host : "its host", run->id);
+}
+
+int question_partial(const char *command, const struct lake *lake, const struct lake_report *report)
+{
+	const char *const *texts;
+	size_t n = lake_unread(lake, &texts);
+
+	if (report)
+		say_clock(command, report);
+	for (size_t i = 0; i < n; i++)
+		skep_say(command, "partial answer, without what this file holds: %s", texts[i]);
+	return n ? SKEP_EXIT_RUNTIME : SKEP_EXIT_OK;
 }

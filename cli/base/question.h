@@ -12,16 +12,24 @@
 #define QUESTION_LAKE(options, member) \
 	{ \
 		"lake", .value = "PATH", \
-			.help = "the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake, else " \
-				"~/.local/share/skep/lake, and where that does not exist: " \
-				"/var/lib/skep/lake, which group skep may read)", \
+			.help = "the lake to read: a folder, or clickhouse://[USER@]HOST[:PORT]/DATABASE (default: " \
+				"$SKEP_LAKE, the lake of ~/.config/skep/skep.conf, as root /var/lib/skep/lake, else " \
+				"~/.local/share/skep/lake, and if this does not exist " \
+				"/var/lib/skep/lake: all of it for group skep, else your own runs)", \
 			COMMAND_AT(options, member) \
 	}
 
 /*
- * path: of --lake; NULL: the default.  SKEP_EXIT_OK; or another exit status after a message on stderr with the cause
- * and the remedy.
+ * path: of --lake; NULL: the default.  A user who may not read skepd's lake gets a copy with the user's own runs
+ * (own_runs.h): run, or all that began at since_ns or later if run is NULL.  SKEP_EXIT_OK; or another exit status after
+ * a message on stderr with the cause and the remedy.
  */
-int question_open(const char *command, const char *path, struct lake **ret);
+int question_open(const char *command, const char *path, const char *run, uint64_t since_ns, struct lake **ret);
+/*
+ * Call it after the answer is printed: says on stderr which files the answer lacks because they cannot be read, and
+ * whether the times of a report are those of a clock that was wrong or was set.  report: NULL: none.  SKEP_EXIT_OK;
+ * SKEP_EXIT_RUNTIME when the answer lacks a file, so that a script sees that it is not whole.
+ */
+int question_partial(const char *command, const struct lake *, const struct lake_report *);
 
 #endif

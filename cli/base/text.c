@@ -220,3 +220,12 @@ char *text_cut(const char *s, size_t columns, bool unicode)
 		return NULL;
 	return cut;
 }
+
+void text_first_line_take(FILE *file, char *ret, size_t size)
+{
+	if (!file || !fgets(ret, (int)size, file))
+		ret[0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Decodes the code point at s; returns its length in bytes, 0: not strict UTF-8 (no overlong form, no surrogate, at
@@ -31,5 +32,7 @@ char *text_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 size_t text_width(const char *s);
 /* Cuts s to at most `columns` columns: an ellipsis replaces the end. */
 char *text_cut(const char *s, size_t columns, bool unicode);
+/* Reads a file's first line, without its newline, and closes the file. "": NULL, or the file cannot be read. */
+void text_first_line_take(FILE *, char *ret, size_t size);
 
 #endif

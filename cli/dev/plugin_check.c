@@ -21,15 +21,15 @@ struct check_options {
 
 static const struct command_option options[] = {
 	{ "option", .value = "NAME=VALUE",
-	  .help = "an option of the plugin, as in a configuration; a list as NAME=A,B. May be given often",
+	  .help = "an option of the plugin, as in a configuration; a list as NAME=A,B; may be repeated",
 	  COMMAND_AT(struct check_options, options) },
-	{ "samples", .value = "N", .help = "sample so often (default 3)", .max = 100000,
+	{ "samples", .value = "N", .help = "how many times to call sample() (default 3)", .max = 100000,
 	  COMMAND_AT(struct check_options, samples) },
 	{ "submit", .help = "give a sink a batch of two records, which it sends to its receiver",
 	  COMMAND_AT(struct check_options, submit) },
-	{ "no-start", .help = "only open and close, nothing outside the process is touched",
+	{ "no-start", .help = "call only open() and close(), which change nothing outside the process",
 	  COMMAND_AT(struct check_options, no_start) },
-	{ "json", .help = "for programs: one object", COMMAND_AT(struct check_options, json) },
+	{ "json", .help = "print one JSON object, for programs", COMMAND_AT(struct check_options, json) },
 	{ 0 },
 };
 
@@ -40,14 +40,15 @@ const struct command cmd_check = {
 	.operands = "FILE.so",
 	.summary = "check that a plugin keeps the contract of the plugin host",
 	.about =
-		"skep-dev looks at the plugin's file, ABI, exports and tables. Then it loads the plugin in a process of its "
-		"own and leads it through its life (open, start, sample, stop, close) under the mock host of skep/mock.h.\n",
+		"skep-dev looks at the plugin's file, ABI, exports and tables. Then it loads the plugin in a process "
+		"of its own and leads it through its life (open, start, sample, stop, close) under the mock host of "
+		"skep/mock.h.\n",
 	.options = options,
 	.notes =
-		"skep-dev asks no daemon. What a running skepd does with its plugins: skep plugins.\n"
+		"skep-dev needs no daemon. `skep plugins` shows the plugins of a running skepd.\n"
 		"\n"
-		"Exit codes: 0 sound, or warnings only; 1 defects; 2 usage; 4 sound so far, but the plugin could not start "
-		"without privilege; 5 built for another plugin ABI, or not a plugin.\n",
+		"Exit codes: 0 sound, or warnings only; 1 defects; 2 usage; 4 sound so far, but the plugin could not "
+		"start without privilege; 5 built for another plugin ABI, or not a plugin.\n",
 	.most = -1,
 	.run = run_check,
 };

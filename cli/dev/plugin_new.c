@@ -25,7 +25,7 @@ struct new_options {
 };
 
 static const struct command_option options[] = {
-	{ "templates", .value = "PATH", .help = "where templates are (default: where skep-dev was installed)",
+	{ "templates", .value = "PATH", .help = "the folder of the templates (default: the installed ones)",
 	  COMMAND_AT(struct new_options, templates) },
 	{ 0 },
 };
@@ -197,7 +197,8 @@ static int make(const char *templates, const char *kind, const char *name, const
 	if (from_fd < 0) {
 		err = skep_usage(
 			"new",
-			"no template '%s' in %s; it has probe-proc, probe-bpf, sink, recognizer when skep-dev is installed",
+			"no template '%s' in %s; "
+			"it has probe-proc, probe-bpf, sink, recognizer when skep-dev is installed",
 			kind, templates);
 	} else if (mkdir(to, 0755) < 0) {
 		err = skep_fail("new", SKEP_EXIT_RUNTIME,
@@ -231,7 +232,8 @@ static int run_new(int argc, char **argv)
 	if (!name_ok(argv[optind + 1]))
 		return skep_usage(
 			"new",
-			"'%s': a name is up to 31 small letters, digits and _, and begins with a letter: it will be part of names in C",
+			"'%s': a name is up to 31 small letters, digits and _, and begins with a letter: "
+			"it will be part of names in C",
 			argv[optind + 1]);
 	return make(o.templates, argv[optind], argv[optind + 1],
 		    argc - optind == 3 ? argv[optind + 2] : argv[optind + 1]);

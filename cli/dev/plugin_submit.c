@@ -18,7 +18,7 @@ struct check_record {
 static const struct skep_field fields[] = {
 	SKEP_FIELD(struct check_record, number, "skep.check.number", SKEP_T_U64, SKEP_S_DELTA, "1", "1, then 2"),
 	SKEP_FIELD(struct check_record, text, "skep.check.text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
-		   "says where it comes from"),
+		   "the origin of the record"),
 };
 
 static const struct skep_stream stream =
@@ -57,7 +57,7 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 		findings_add(f, FINDING_WARNING, "submit", "refused for now, so skepd would offer it again: %s", m->why);
 	else if (answers == 0)
 		findings_add(f, FINDING_ERROR, "submit",
-			     "no answer to a batch within %d s; each one is answered once by batch_done()",
+			     "no answer to a batch within %d s; the sink must answer each batch once, by batch_done()",
 			     SUBMIT_WAIT_MS / 1000);
 	else if (m->rejects > 0)
 		findings_add(f, FINDING_ERROR, "submit", "a batch was rejected: %s", m->why);

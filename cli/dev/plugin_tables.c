@@ -102,7 +102,7 @@ static void check_field(struct findings *f, const struct skep_stream *s, uint32_
 			     s->name, field->name, field->unit);
 	if (!*field->unit && field->semantics != SKEP_S_ATTRIBUTE && is_number(field))
 		findings_add(f, FINDING_WARNING, "streams",
-			     "%s: field \"%s\": a measurement needs a unit; that of a plain number is 1", s->name,
+			     "%s: field \"%s\": a measurement needs a unit; use 1 for a plain number", s->name,
 			     field->name);
 	if (field->semantics != SKEP_S_ATTRIBUTE && !is_number(field) && field->type != SKEP_T_TIME &&
 	    field->type != SKEP_T_BOOL)

@@ -19,11 +19,12 @@
 #include "cli/base/skep.h"
 #include "cli/dev/plugin_check.h"
 #include "core/config/option_table.h"
+#include "core/plugin/note.h"
 #include "core/plugin/plugin.h"
 
 #define TRY_SECONDS 60
 
-/* Tells the parent which callback the child calls: after a crash, the last such line names the callback. */
+/* Writes to the parent which callback the child calls: after a crash, the last such line names the callback. */
 static void phase(const struct findings *f, const char *what)
 {
 	dprintf(f->fd, "P\t%s\n", what);
@@ -204,7 +205,7 @@ static int live(struct findings *f, const struct plugin_try *try, const struct s
 	skep_mock_stop(&m);
 	if (m.worst_ns > 5000000)
 		findings_add(f, FINDING_WARNING, "life",
-			     "a callback took %s; its budget is 5 ms: put what takes longer into work()",
+			     "a callback took %s; its budget is 5 ms: move longer work into work()",
 			     human_time(m.worst_ns, 0, worst));
 	records(f, &m);
 	phase(f, "close");
@@ -239,7 +240,7 @@ static int child(struct findings *f, const struct plugin_try *try)
 		return err == -ENOEXEC ? SKEP_EXIT_ABI : SKEP_EXIT_RUNTIME;
 	findings_add(f, FINDING_OK, "file", "a regular file; only its owner may write it or its folder");
 	findings_add(f, FINDING_OK, "abi", "%s \"%s\" %s, built for plugin ABI %u.%u; this skep has %u.%u",
-		     plugin->desc->kind == SKEP_KIND_SINK ? "sink" : "probe", plugin->note.name, plugin->note.version,
+		     note_kind_name(plugin->desc->kind), plugin->note.name, plugin->note.version,
 		     plugin->note.abi_major, plugin->note.abi_minor, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
 	plugin_tables_check(f, plugin->desc);
 	return live(f, try, plugin->desc);
@@ -262,15 +263,15 @@ int plugin_try(struct findings *f, const struct plugin_try *try)
 	pid = fork();
 	if (pid == 0) {
 		const struct rlimit none = { 0, 0 };
-		struct findings told;
+		struct findings reported;
 
 		fclose(in);
 		/* No core file: the developer can repeat the trial in a debugger. */
 		setrlimit(RLIMIT_CORE, &none);
 		alarm(TRY_SECONDS);
-		findings_init(&told, fds[1]);
-		status = child(&told, try);
-		/* This line tells the parent that child() returned; without it the plugin has called exit(). */
+		findings_init(&reported, fds[1]);
+		status = child(&reported, try);
+		/* By this line the parent sees that child() returned; without it the plugin has called exit(). */
 		dprintf(fds[1], "D\t\n");
 		_exit(status);
 	}

@@ -30,7 +30,7 @@ static const struct command_option options[] = {
 	{ "local", .help = "try the probes here instead of asking a running skepd",
 	  COMMAND_AT(struct doctor_options, local) },
 	{ "config", 'c', "FILE",
-	  "with the probes of that configuration (implies --local; default: every probe there is, with its defaults)",
+	  "try the probes of this configuration (implies --local; default: every installed probe, with its defaults)",
 	  .chooses_code = true, COMMAND_AT(struct doctor_options, config) },
 	ANSWER_JSON(struct doctor_options, json),
 	ANSWER_SOCKET(struct doctor_options, socket),
@@ -44,13 +44,14 @@ const struct command cmd_doctor = {
 	.summary = "report which signals this machine has, how, and why others are missing",
 	.options = options,
 	.notes =
-		"Each signal of each plugin: ok; partial, when less of it is measured or less exactly; missing, when this "
-		"kernel or machine cannot; off, when an option or command would switch it on. "
-		"Also the owners of the configuration, plugin folders, socket, bpffs and tracefs, and the lake's space. "
-		"Without a running skepd, skep starts the probes for a moment, which needs root, or CAP_BPF and CAP_PERFMON.\n"
+		"skep prints a state for each signal of each plugin. ok: the plugin measures the signal. partial: it "
+		"measures less, or less exactly. missing: this kernel or machine cannot. off: an option or a command "
+		"switches it on. skep also checks the owners of the configuration, plugin folders, socket, bpffs and "
+		"tracefs, and the space for the lake. If no skepd runs, skep starts the probes for a moment; this "
+		"needs root, or CAP_BPF and CAP_PERFMON.\n"
 		"\n"
-		"Exit status: 0 when nothing that is required is missing, 1 when something is, 4 when a privilege or kernel "
-		"feature for the trial is missing.\n",
+		"Exit status: 0 when skep can collect here and every required plugin runs, else 1; 4 when skep lacks a "
+		"privilege or kernel feature to try the probes.\n",
 	.collects = true,
 	.run = run_doctor,
 };
@@ -117,10 +118,11 @@ static int tell(const json_t *o, FILE *out)
 		fputc('\n', out);
 		if (pid > 0)
 			paint(&p, INK_DIM,
-			      "As the running skepd (pid %lld) has them; skep doctor --local tries all probes anew.\n",
+			      "These are the signals of the running skepd (pid %lld); "
+			      "skep doctor --local tries all probes anew.\n",
 			      (long long)pid);
 		else
-			paint(&p, INK_DIM, "Tried just now; no skepd was asked.\n");
+			paint(&p, INK_DIM, "skep has tried these probes just now, without a running skepd.\n");
 	}
 	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
 }
@@ -170,6 +172,8 @@ static int examine(const struct doctor_options *options)
 	}
 	/* The facts need no privileges: doctor reports them even when it cannot try the probes. */
 	facts = doctor_facts("", pid);
+	if (facts && pid)
+		json_object_set(facts, "engine_files", json_object_get(answer, "engine_files"));
 	judged = facts ? doctor_judge(facts) : NULL;
 	if (judged)
 		doctor_places(judged, "", facts, options->config, options->socket);

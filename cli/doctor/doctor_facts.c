@@ -45,26 +45,12 @@ static FILE *open_below(const struct facts *f, const char *path)
 	return file;
 }
 
-/* The first line of a small file; "" when it cannot be read. */
-static void first_line(const struct facts *f, const char *path, char *ret, size_t size)
-{
-	FILE *file = open_below(f, path);
-
-	ret[0] = '\0';
-	if (!file)
-		return;
-	if (!fgets(ret, (int)size, file))
-		ret[0] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
-	fclose(file);
-}
-
 static json_t *number_of(const struct facts *f, const char *path)
 {
 	char line[32], *end;
 	long n;
 
-	first_line(f, path, line, sizeof(line));
+	text_first_line_take(open_below(f, path), line, sizeof(line));
 	n = strtol(line, &end, 10);
 	return end == line ? json_null() : json_integer(n);
 }
@@ -74,7 +60,7 @@ static json_t *lockdown(const struct facts *f)
 {
 	char line[128], *from, *to;
 
-	first_line(f, "/sys/kernel/security/lockdown", line, sizeof(line));
+	text_first_line_take(open_below(f, "/sys/kernel/security/lockdown"), line, sizeof(line));
 	from = strchr(line, '[');
 	to = from ? strchr(from, ']') : NULL;
 	if (!to)
@@ -173,7 +159,7 @@ json_t *doctor_facts(const char *root, pid_t pid)
 	if (!f.o)
 		return NULL;
 	uname(&name);
-	first_line(&f, "/proc/sys/kernel/osrelease", line, sizeof(line));
+	text_first_line_take(open_below(&f, "/proc/sys/kernel/osrelease"), line, sizeof(line));
 	put(&f, "kernel", text_or_null(line));
 	put(&f, "machine", text_or_null(name.machine));
 	btf = open_below(&f, "/sys/kernel/btf/vmlinux");
@@ -185,7 +171,7 @@ json_t *doctor_facts(const char *root, pid_t pid)
 	put(&f, "unprivileged_bpf_disabled", number_of(&f, "/proc/sys/kernel/unprivileged_bpf_disabled"));
 	put(&f, "bpf_jit_enable", number_of(&f, "/proc/sys/net/core/bpf_jit_enable"));
 	put(&f, "lockdown", lockdown(&f));
-	first_line(&f, "/sys/kernel/security/lsm", line, sizeof(line));
+	text_first_line_take(open_below(&f, "/sys/kernel/security/lsm"), line, sizeof(line));
 	put(&f, "lsm", text_or_null(line));
 	put(&f, "pid_max", number_of(&f, "/proc/sys/kernel/pid_max"));
 	capabilities(&f, pid);
@@ -288,7 +274,8 @@ static void judge_perf(json_t *list, const json_t *o)
 	/* Debian's and Ubuntu's 3 and 4 refuse perf_event_open(2) even to holders of CAP_PERFMON alone. */
 	if (json_integer_value(paranoid) > 2 && !held(json_object_get(o, "capabilities"), "CAP_SYS_ADMIN")) {
 		text = text_format(
-			"%lld: refuses perf_event_open(2) without CAP_SYS_ADMIN on some kernels; sysctl kernel.perf_event_paranoid=2",
+			"%lld: refuses perf_event_open(2) without CAP_SYS_ADMIN on some kernels; "
+			"sysctl kernel.perf_event_paranoid=2",
 			(long long)json_integer_value(paranoid));
 		say(list, "perf_event_paranoid", "partial", text ? text : "");
 	} else {
@@ -304,11 +291,31 @@ static void judge_pid_namespace(json_t *list, const json_t *o)
 
 	if (json_is_integer(number) && json_integer_value(number) != (json_int_t)SKEP_PID_NS_INITIAL)
 		say(list, "pid_namespace", "missing",
-		    "not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
-		    "use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");
+		    "not the initial one, of which the kernel reports pids: "
+		    "processes that ran before, arguments of running processes and GPU use by process are missing; "
+		    "start skepd in the host's pid namespace (hostPID: true, --pid=host)");
 	else if (number)
 		say(list, "pid_namespace", "ok",
 		    json_is_integer(number) ? "the initial one" : "not known: /proc/PID/ns/pid cannot be read");
+}
+
+static void judge_engine_files(json_t *list, const char *by)
+{
+	if (strcmp(by, "own") == 0)
+		say(list, "engine_files", "ok",
+		    "read as their users by skepd's file reader, for the names of tasks; read_engine_files: false turns it off");
+	else if (strcmp(by, "unit") == 0)
+		say(list, "engine_files", "ok",
+		    "read as their users by skep-reader.service, for the names of tasks; read_engine_files: false turns it off");
+	else if (strcmp(by, "off") == 0)
+		say(list, "engine_files", "off",
+		    "not read: read_engine_files is false; a task is called what its command shows, and skep show of a user "
+		    "reads that user's files");
+	else if (*by)
+		say(list, "engine_files", "partial",
+		    "not read: skepd lacks CAP_SETUID and CAP_SETGID, and skep-reader.service does not answer; "
+		    "systemctl start skep-reader.socket; systemctl status skep-reader has the reason; until then a task is "
+		    "called what its command shows, and skep show of a user reads that user's files");
 }
 
 json_t *doctor_judge(const json_t *o)
@@ -343,5 +350,6 @@ json_t *doctor_judge(const json_t *o)
 	judge_mount(list, o, "bpffs",
 		    "not mounted: mount -t bpf bpf /sys/fs/bpf (needed to keep links and maps over a restart)");
 	judge_cgroup(list, o);
+	judge_engine_files(list, answer_text(o, "engine_files"));
 	return list;
 }

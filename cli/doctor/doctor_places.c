@@ -18,7 +18,9 @@
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
 #include "cli/base/text.h"
+#include "cli/doctor/doctor_tables.h"
 #include "core/config/config.h"
+#include "core/control/control.h"
 
 #define CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 #define SPACE_LEAST (UINT64_C(1) << 30)
@@ -120,6 +122,28 @@ static void judge_socket(json_t *list, const char *root, const char *path)
 		    text_format("%s, mode %04o, gid %u", path, (unsigned)(st.st_mode & 07777), (unsigned)st.st_gid));
 }
 
+/* The socket at which users who are not in group skep ask for their own runs. */
+static void judge_open_socket(json_t *list, const char *root, const char *members)
+{
+	char *path = text_format("%s%s", members, CONTROL_OPEN_ENDING), *folder = strdup(members), *slash;
+	struct stat st, above;
+
+	slash = folder ? strrchr(folder, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	if (path && slash && look(root, path, &st) == 0 && look(root, *folder ? folder : "/", &above) == 0) {
+		if ((above.st_mode & S_IXOTH) && (st.st_mode & S_IWOTH))
+			say(list, "own runs", "ok",
+			    text_format("%s: users who are not in group skep see their own runs", path));
+		else
+			say(list, "own runs", "off",
+			    text_format("%s is closed (mode %04o, its folder %04o): users who are not in group skep see no "
+					"runs", path, (unsigned)(st.st_mode & 07777), (unsigned)(above.st_mode & 07777)));
+	}
+	free(path);
+	free(folder);
+}
+
 /* Checks a mounted file system: user skep cannot use a mount that is read-only, or for root only. */
 static void judge_access(json_t *list, const char *root, const json_t *facts, const char *fact, const char *use)
 {
@@ -204,8 +228,10 @@ void doctor_places(json_t *judged, const char *root, const json_t *facts, const 
 	if (!socket)
 		socket = config && config->control_socket ? config->control_socket : CONTROL_SOCKET_DEFAULT;
 	judge_socket(judged, root, socket);
+	judge_open_socket(judged, root, socket);
 	judge_access(judged, root, facts, "bpffs", "so nothing can be kept over a restart");
 	judge_access(judged, root, facts, "tracefs", "so classic tracepoints cannot be attached");
 	judge_space(judged, root, lake_of(config));
+	doctor_tables(judged, config);
 	config_free(config);
 }

@@ -30,10 +30,10 @@ struct options {
 };
 
 static const struct command_option options_table[] = {
-	{ "output", 'o', "FILE", "where it is written (default: skep-support-HOST-TIME.tar.gz, here)",
+	{ "output", 'o', "FILE", "the file to write (default: skep-support-HOST-TIME.tar.gz, here)",
 	  COMMAND_AT(struct options, output) },
 	{ "config", .value = "FILE",
-	  .help = "the configuration (default: that of the running skepd, else " CONFIG_FILE ")",
+	  .help = "the configuration (default: the running skepd's, else " CONFIG_FILE ")",
 	  COMMAND_AT(struct options, config) },
 	ANSWER_SOCKET(struct options, socket),
 	{ 0 },
@@ -46,14 +46,14 @@ const struct command cmd_support_bundle = {
 	.summary = "collect the facts that support needs in one file, without secrets",
 	.options = options_table,
 	.notes =
-		"In it: the configuration and rules, the answers of status, stats, rules, plugins and doctor, versions, "
-		"facts about the kernel, cgroups, limits and folders, and the last " LOG_LINES
-		" lines of the log. No records. "
-		"skep blanks secrets in three ways that do not rely on each other, and prints the list of contents, so "
-		"that you can look before you send it. The file is yours alone (mode 0600).\n"
+		"The file has the configuration and rules, the answers of status, stats, rules, plugins and doctor, "
+		"versions, facts about the kernel, cgroups, limits and folders, and the last " LOG_LINES
+		" lines of the log. It has no records. skep blanks secrets in three ways that do not rely on each "
+		"other, and prints the list of contents, so that you can look before you send the file. Only you may "
+		"read it (mode 0600).\n"
 		"\n"
-		"Exit status: 0 when it is written, also where parts of it are missing (they say why), 1 when it cannot "
-		"be written.\n",
+		"Exit status: 0 when skep has written the file, 1 when it cannot. In place of a part that skep cannot "
+		"collect the file has the reason.\n",
 	.run = run_support_bundle,
 };
 
@@ -176,9 +176,9 @@ static void add_manifest(struct bundle *b, const char *host, const char *when, s
 		return;
 	}
 	fprintf(out, "skep support bundle of %s, %s, by skep %s\n\n", host, when, SKEP_VERSION);
-	fputs("Secrets are blanked as ***: options that plugins declare as secrets, what the redaction tables know,\n",
+	fputs("*** replaces secrets: options that plugins declare as secrets, texts that the redaction tables match,\n",
 	      out);
-	fprintf(out, "and %zu texts that are secrets in the configuration, wherever they stand.\n\n", known);
+	fprintf(out, "and %zu secrets of the configuration, in every file.\n\n", known);
 	for (size_t i = 0; i < b->n; i++)
 		fprintf(out, "%10zu  %s\n", b->files[i].len, b->files[i].name);
 	if (fclose(out) != 0) {

@@ -20,8 +20,8 @@
 
 static const struct command_option words[] = {
 	{ "test", .value = "[EXPRESSION] [FILE]",
-	  .help = "processes for which an expression is true; with --rules or --config instead: which "
-					 "rule decides about which processes" },
+	  .help = "processes for which an expression is true; with --rules or --config: which rule decides about "
+		  "which processes" },
 	{ "explain", .value = "PID", .help = "why a rule decides about a process, and no earlier rule" },
 	{ "schema", .help = "the JSON Schema of rule files, for editors" },
 	{ 0 },
@@ -29,16 +29,16 @@ static const struct command_option words[] = {
 
 static const struct command_option options[] = {
 	{ "rules", .value = "PATH",
-	  .help = "rules from this file, or from the *.json of this folder; may be given often",
+	  .help = "rules from this file, or from the *.json of this folder; may be repeated",
 	  COMMAND_AT(struct filter_options, rules) },
 	{ "config", .value = "FILE",
-	  .help = "the rules, packs and tables of that configuration (default: " CONFIG_FILE ")",
+	  .help = "the rules, packs and tables of this configuration (default: " CONFIG_FILE ")",
 	  COMMAND_AT(struct filter_options, config) },
-	{ "live", .help = "the processes that live here (the default)", COMMAND_AT(struct filter_options, live) },
+	{ "live", .help = "the live processes of this host (the default)", COMMAND_AT(struct filter_options, live) },
 	{ "processes", .help = "each process and its rule, not only sums",
 	  COMMAND_AT(struct filter_options, processes) },
 	{ "all", .help = "also rules that match no process", COMMAND_AT(struct filter_options, all) },
-	{ "json", .help = "for programs: one object", COMMAND_AT(struct filter_options, json) },
+	{ "json", .help = "print one JSON object, for programs", COMMAND_AT(struct filter_options, json) },
 	{ 0 },
 };
 
@@ -47,8 +47,8 @@ static int run_filter(int argc, char **argv);
 const struct command cmd_filter = {
 	.name = "filter",
 	.summary = "try rules on processes, and show which rule decides about each, and why",
-	.about = "skep reads the processes that live here, or those of FILE, which skepd's sink \"file\" has written "
-		 "(\"-\": from standard input). It asks no daemon and changes nothing.\n",
+	.about = "skep reads the live processes of this host, or the processes in FILE, a file of skepd's sink "
+		 "\"file\" (\"-\": standard input). It needs no daemon and changes nothing.\n",
 	.words = words,
 	.options = options,
 	.notes = "Exit codes: 0 ok, 1 cannot read, 2 usage, 3 an expression, a rule or the configuration is wrong.\n",

@@ -194,7 +194,7 @@ int processes_recorded(const char *command, const char *file, struct filter_proc
 	else if (processes->n == 0)
 		status = skep_fail(
 			command, SKEP_EXIT_RUNTIME,
-			"%s: none of its %zu lines is of the stream process.exit: is it what the sink \"file\" has written?",
+			"%s: none of its %zu lines is of the stream process.exit: is it a file of the sink \"file\"?",
 			file, lines);
 	else if (wrong)
 		skep_say(command, "%s:%zu: not JSON, skipped (%zu such lines)", file, wrong, processes->unreadable);

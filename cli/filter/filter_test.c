@@ -35,8 +35,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /*
- * Counts the processes that the rule decides, by tool, the most frequent first; rule NULL: those that no rule decides.
- * The caller frees the array; NULL: no memory.
+ * Counts the processes that the rule decides, by tool, the most frequent first. rule NULL: counts the processes that
+ * no rule decides. The caller frees the array; NULL: no memory.
  */
 static struct share *shares(const struct filter_processes *processes, const struct rule *rule, size_t *ret_n,
 			    size_t *ret_taken)

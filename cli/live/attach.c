@@ -29,17 +29,17 @@ struct attach_options {
 };
 
 static const struct command_option options[] = {
-	{ "list", .help = "the details that the running skepd has, with what they cost",
+	{ "list", .help = "the details of the running skepd, with their cost",
 	  COMMAND_AT(struct attach_options, list) },
 	{ "for", .value = "TIME", .help = "how long (default 60s; 0s: until Ctrl-C); at most 1d",
 	  COMMAND_AT(struct attach_options, how_long) },
-	{ "run", .value = "RUN", .help = "only processes of that live run (id or name)",
+	{ "run", .value = "RUN", .help = "only processes of this live run (id or name)",
 	  COMMAND_AT(struct attach_options, run) },
-	{ "cgroup", .value = "PATH", .help = "only processes in that cgroup (path as in /proc/PID/cgroup, or its id)",
+	{ "cgroup", .value = "PATH", .help = "only processes in this cgroup (path as in /proc/PID/cgroup, or its id)",
 	  COMMAND_AT(struct attach_options, cgroup) },
-	{ "pid", .value = "PID", .help = "only that process", .min = 1, .max = INT_MAX,
+	{ "pid", .value = "PID", .help = "only this process", .min = 1, .max = INT_MAX,
 	  COMMAND_AT(struct attach_options, pid) },
-	{ "quiet", 'q', .help = "no line for each record, only the whole at the end",
+	{ "quiet", 'q', .help = "no line for each record, only the summary at the end",
 	  COMMAND_AT(struct attach_options, quiet) },
 	{ "json", .help = "each record as a line of JSON", COMMAND_AT(struct attach_options, answer.json) },
 	ANSWER_SOCKET(struct attach_options, answer.socket),
@@ -55,8 +55,9 @@ const struct command cmd_attach = {
 	.about = "DETAIL is one of `skep attach --list`, or PLUGIN:DETAIL where two plugins share the name.\n",
 	.options = options,
 	.notes =
-		"One of --run, --cgroup and --pid. Ctrl-C detaches and shows the records so far; twice leaves at once. "
-		"The daemon detaches by itself when the time is over, when the run or process ends, or when skep is gone.\n",
+		"Give at most one of --run, --cgroup and --pid. Ctrl-C detaches and shows the summary so far; a second "
+		"Ctrl-C ends skep at once. skepd detaches by itself when the time is over, when the run or process "
+		"ends, or when skep has ended.\n",
 	.most = -1,
 	.run = run_attach,
 };
@@ -232,7 +233,8 @@ static int show(struct attached *a)
 	}
 	if (a->dropped)
 		fprintf(stderr,
-			"skep attach: skepd dropped %llu records, which this program did not read in time; the sinks have them\n",
+			"skep attach: skepd dropped %llu records, which this program did not read in time; "
+			"the sinks have them\n",
 			(unsigned long long)a->dropped);
 	return SKEP_EXIT_OK;
 }

@@ -20,8 +20,8 @@ const struct command cmd_detach = {
 	.summary = "end an attached detail early",
 	.options = answer_options,
 	.notes =
-		"`skep status` shows the ids of attached details. skepd informs the reader of its records that the detail "
-		"has ended.\n",
+		"`skep status` shows the ids of attached details. skepd informs the reader of its records that the "
+		"detail has ended.\n",
 	.most = 1,
 	.run = run_detach,
 };

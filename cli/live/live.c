@@ -165,19 +165,6 @@ static void send_take(struct live *live, char *text)
 	(void)send_rest(live);
 }
 
-static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static char *format(const char *fmt, ...)
-{
-	va_list ap;
-	char *text;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	return n < 0 ? NULL : text;
-}
-
 int live_new(int fd, struct live **ret)
 {
 	const char *term = getenv("TERM");
@@ -209,9 +196,9 @@ static void give_back(struct live *live, bool erase)
 		return;
 	live->shown = false;
 	if (erase)
-		send_take(live, format(SAVE "\033[r\033[%u;1H\033[2K" RESTORE, live->rows));
+		send_take(live, text_format(SAVE "\033[r\033[%u;1H\033[2K" RESTORE, live->rows));
 	else
-		send_take(live, format(SAVE "\033[r" RESTORE));
+		send_take(live, text_format(SAVE "\033[r" RESTORE));
 }
 
 void live_check(struct live *live)
@@ -245,8 +232,8 @@ void live_draw(struct live *live, const struct collector_live *figures)
 	 * The first time the cursor may be on the last row. IND scrolls only on the last
 	 * row; unlike a newline it keeps the column (ONLCR would add a return).
 	 */
-	send_take(live, format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
-			       live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
+	send_take(live, text_format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
+				    live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
 	live->shown = true;
 	live->rows = rows;
 	live->columns = columns;
@@ -299,7 +286,7 @@ char *live_text(const struct collector_live *figures, size_t columns, bool unico
 	if (!tool)
 		return NULL;
 	/* the most important figures first: a narrow terminal cuts at the end */
-	text = format(
+	text = text_format(
 		" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
 		human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),
 		human_count(figures->processes_total, total), human_cores(figures->cores_busy, cores),

@@ -40,7 +40,7 @@ void accuracy_of(const struct family *f, struct accuracy *ret)
 {
 	const struct lake_run *run = &f->report->run;
 	struct accuracy a = { .processes = f->n };
-	uint64_t told = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
+	uint64_t reported = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
 	bool all = f->root != FAMILY_NONE;
 
 	for (size_t m = 0; m < f->n; m++) {
@@ -51,8 +51,8 @@ void accuracy_of(const struct family *f, struct accuracy *ret)
 	}
 	for (size_t i = 0; i < f->report->n_losses; i++)
 		a.lost += f->report->losses[i].count;
-	if (told > a.lost)
-		a.lost = told;
+	if (reported > a.lost)
+		a.lost = reported;
 	if (run->end_ns && run->processes_seen > f->n)
 		a.missing = run->processes_seen - f->n;
 	if (all && !a.lost && !a.missing && run->rusage_cpu_ns) {

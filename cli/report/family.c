@@ -11,17 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Identities begin with the same boot id: a hash tells them apart sooner. */
+struct identity {
+	uint64_t hash;
+	size_t image; /* its index in the report */
+};
+
+static uint64_t hash_of(const char *upid)
+{
+	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+
+	for (; *upid; upid++)
+		h = (h ^ (unsigned char)*upid) * 0x100000001b3u;
+	return h;
+}
+
 static int by_identity(const void *a, const void *b, void *arg)
 {
 	const struct lake_process *processes = arg;
-	size_t i = *(const size_t *)a, j = *(const size_t *)b;
-	const struct lake_process *x = &processes[i], *y = &processes[j];
-	int order = strcmp(x->upid, y->upid);
+	const struct identity *i = a, *j = b;
+	const struct lake_process *x = &processes[i->image], *y = &processes[j->image];
+	int order;
 
+	if (i->hash != j->hash)
+		return i->hash < j->hash ? -1 : 1;
+	order = strcmp(x->upid, y->upid);
 	if (order == 0 && x->image != y->image)
 		order = x->image < y->image ? -1 : 1;
 	if (order == 0)
-		order = i < j ? -1 : i > j;
+		order = i->image < j->image ? -1 : i->image > j->image;
 	return order;
 }
 
@@ -30,20 +48,22 @@ static bool same_process(const struct lake_process *x, const struct lake_process
 	return *x->upid && strcmp(x->upid, y->upid) == 0; /* an image without an identity is a process of its own */
 }
 
-/* The member with that identity; sorted: image indices by identity. */
-static size_t find(const struct family *f, const size_t *sorted, const char *upid)
+/* The member with that identity. */
+static size_t find(const struct family *f, const struct identity *sorted, const char *upid)
 {
 	const struct lake_process *processes = f->report->processes;
 	size_t low = 0, high = f->report->n_processes;
+	uint64_t hash = hash_of(upid);
 
 	if (!*upid)
 		return FAMILY_NONE;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(processes[sorted[middle]].upid, upid);
+		const struct identity *i = &sorted[middle];
+		int order = i->hash != hash ? (i->hash < hash ? -1 : 1) : strcmp(processes[i->image].upid, upid);
 
 		if (order == 0)
-			return f->member_of[sorted[middle]];
+			return f->member_of[i->image];
 		if (order < 0)
 			low = middle + 1;
 		else
@@ -53,7 +73,7 @@ static size_t find(const struct family *f, const size_t *sorted, const char *upi
 }
 
 /* Chains the images of each process and numbers the processes by the index of their first image in the report. */
-static void group(struct family *f, const size_t *sorted)
+static void group(struct family *f, const struct identity *sorted)
 {
 	const struct lake_process *processes = f->report->processes;
 	size_t n = f->report->n_processes;
@@ -61,12 +81,14 @@ static void group(struct family *f, const size_t *sorted)
 	for (size_t i = 0; i < n; i++)
 		f->member_of[i] = FAMILY_NONE;
 	for (size_t i = 0; i < n; i++) {
-		f->next_image[sorted[i]] = FAMILY_NONE;
+		size_t image = sorted[i].image, before = i ? sorted[i - 1].image : 0;
+
+		f->next_image[image] = FAMILY_NONE;
 		/* For now: the first image of its process. */
-		f->member_of[sorted[i]] = sorted[i];
-		if (i && same_process(&processes[sorted[i - 1]], &processes[sorted[i]])) {
-			f->next_image[sorted[i - 1]] = sorted[i];
-			f->member_of[sorted[i]] = f->member_of[sorted[i - 1]];
+		f->member_of[image] = image;
+		if (i && sorted[i - 1].hash == sorted[i].hash && same_process(&processes[before], &processes[image])) {
+			f->next_image[before] = image;
+			f->member_of[image] = f->member_of[before];
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -94,7 +116,7 @@ static void group(struct family *f, const size_t *sorted)
 	}
 }
 
-static void relate(struct family *f, const size_t *sorted)
+static void relate(struct family *f, const struct identity *sorted)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		struct family_member *m = &f->members[i], *parent;
@@ -115,7 +137,8 @@ static void relate(struct family *f, const size_t *sorted)
 
 int family_new(const struct lake_report *report, struct family **ret)
 {
-	size_t n = report->n_processes, *sorted = NULL;
+	size_t n = report->n_processes;
+	struct identity *sorted = NULL;
 	struct family *f = calloc(1, sizeof(*f));
 	int rc = -ENOMEM;
 
@@ -129,7 +152,7 @@ int family_new(const struct lake_report *report, struct family **ret)
 	if (!f->members || !f->member_of || !f->next_image || !sorted)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		sorted[i] = i;
+		sorted[i] = (struct identity){ hash_of(report->processes[i].upid), i };
 	qsort_r(sorted, n, sizeof(*sorted), by_identity, report->processes);
 	group(f, sorted);
 	relate(f, sorted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/gantt.c - a time line that fits the terminal: one row a tool, one column a slice
- * of the run, shaded by the cores that the tool kept busy in that slice.
+ * cli/report/gantt.c - a time line that fits the terminal: one row a tool, or a task's name, one
+ * column a slice of the run, shaded by the cores that it kept busy in that slice.
  *
  * The processes give the exact times at which a tool ran.  The samples give the cores that it kept busy: the chart
  * spreads each sample over the slices in which the tool ran.  If the samples are too coarse to draw, the chart spreads
@@ -23,7 +23,7 @@
 #define SAMPLE_SLICES 4 /* the chart draws samples of at most this many slices */
 
 struct row {
-	const char *tool; /* NULL: the sum of all tools */
+	const char *name; /* NULL: the sum of all processes */
 	uint64_t first_start_ns;
 	double *cpu_ns; /* per slice */
 	bool *present;  /* per slice */
@@ -36,6 +36,7 @@ struct chart {
 	double slice_ns;
 	size_t slices;
 	bool sampled;
+	bool tasks; /* rows are tasks: samples are of tools, so the processes alone give their CPU time */
 	struct row *rows; /* rows[0] is the sum */
 	size_t n_rows;
 };
@@ -50,10 +51,10 @@ static size_t slice_of(const struct chart *c, uint64_t ns)
 	return i < c->slices ? i : c->slices - 1;
 }
 
-static struct row *row_of(const struct chart *c, const char *tool)
+static struct row *row_of(const struct chart *c, const char *name)
 {
 	for (size_t i = 1; i < c->n_rows; i++) {
-		if (strcmp(c->rows[i].tool, tool) == 0)
+		if (strcmp(c->rows[i].name, name) == 0)
 			return &c->rows[i];
 	}
 	return NULL;
@@ -93,7 +94,7 @@ static void add_images(struct chart *c)
 	for (size_t k = 0; k < report->n_processes; k++) {
 		const struct lake_process *p = &report->processes[k];
 		uint64_t end = p->end_ns ? p->end_ns : c->end_ns;
-		struct row *row = row_of(c, p->tool);
+		struct row *row = row_of(c, c->tasks ? p->task : p->tool);
 
 		if (p->start_ns > c->end_ns)
 			continue;
@@ -101,7 +102,7 @@ static void add_images(struct chart *c)
 			spread(c, &c->rows[0], p->start_ns, end, (double)p->totals.cpu_ns, false);
 		if (!row)
 			continue;
-		if (!c->sampled)
+		if (!c->sampled || c->tasks)
 			spread(c, row, p->start_ns, end, (double)p->totals.cpu_ns, false);
 		if (p->wrapper) /* it only waits for the program that it wraps */
 			continue;
@@ -115,7 +116,7 @@ static void add_samples(struct chart *c)
 {
 	for (size_t k = 0; c->sampled && k < c->report->n_samples; k++) {
 		const struct lake_sample *s = &c->report->samples[k];
-		struct row *row = row_of(c, s->tool);
+		struct row *row = c->tasks ? NULL : row_of(c, s->tool);
 
 		spread(c, &c->rows[0], s->start_ns, s->start_ns + s->interval_ns, (double)s->cpu_ns, false);
 		if (row)
@@ -130,7 +131,7 @@ static void add_failures(struct chart *c, const struct failures *failures)
 
 		for (size_t i = 0; failure->severity == FAILURE_ERROR && i < failure->n; i++) {
 			const struct lake_process *p = &c->report->processes[failure->images[i]];
-			struct row *row = row_of(c, p->tool);
+			struct row *row = row_of(c, c->tasks ? p->task : p->tool);
 
 			if (row && p->end_ns)
 				row->failed[slice_of(c, p->end_ns - 1)] = true;
@@ -154,10 +155,10 @@ static int by_first_start(const void *a, const void *b)
 
 	if (x->first_start_ns != y->first_start_ns)
 		return x->first_start_ns < y->first_start_ns ? -1 : 1;
-	return strcmp(x->tool, y->tool);
+	return strcmp(x->name, y->name);
 }
 
-static int make_rows(struct chart *c, const size_t *tools, size_t n)
+static int make_rows(struct chart *c, const struct gantt_name *names, size_t n)
 {
 	c->rows = calloc(n + 1, sizeof(*c->rows));
 	if (!c->rows)
@@ -172,8 +173,8 @@ static int make_rows(struct chart *c, const size_t *tools, size_t n)
 		if (!row->cpu_ns || !row->present || !row->failed)
 			return -ENOMEM;
 		if (i) {
-			row->tool = c->report->tools[tools[i - 1]].tool;
-			row->first_start_ns = c->report->tools[tools[i - 1]].first_start_ns;
+			row->name = names[i - 1].name;
+			row->first_start_ns = names[i - 1].first_start_ns;
 		}
 	}
 	qsort(c->rows + 1, n, sizeof(*c->rows), by_first_start);
@@ -298,7 +299,7 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 {
 	static const char *const shades[] = { "░", "▒", "▓", "█" };
 	static const char *const ascii[] = { ".", ":", "=", "#" };
-	char *name = text_safe(row->tool, p->unicode), *cut = NULL;
+	char *name = text_safe(row->name, p->unicode), *cut = NULL;
 	enum ink ink = INK_NONE;
 	size_t end = c->slices;
 
@@ -340,23 +341,25 @@ static void print_legend(const struct paint *p, const struct chart *c)
 		     paint_glyph(p, "░", "."), cpus > 1 ? paint_glyph(p, "▒", ":") : "", cpus > 1 ? " about one  " : "",
 		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"),
 		     (double)cpus * 0.75, cpus, cpus == 1 ? "" : "s",
-		     c->sampled ? "" : "; CPU spread evenly over each process's life") < 0)
+		     c->sampled && !c->tasks ? "" : "; CPU spread evenly over each process's life") < 0)
 		return; /* no memory: print the chart without its legend */
 	paint_wrapped(p, INK_DIM, "", 0, text);
 	free(text);
 }
 
 int gantt_print(const struct paint *p, const struct lake_report *report, const struct failures *failures,
-		const size_t *tools, size_t n)
+		const struct gantt_name *names, size_t n, bool tasks)
 {
-	struct chart c = { .report = report, .start_ns = report->run.start_ns, .end_ns = accuracy_end(report) };
+	struct chart c = {
+		.report = report, .start_ns = report->run.start_ns, .end_ns = accuracy_end(report), .tasks = tasks
+	};
 	size_t label = 14, most = p->width / 4; /* "busy of 8 CPUs" */
 	int rc;
 
 	if (c.end_ns <= c.start_ns || n == 0)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		char *name = text_safe(report->tools[tools[i]].tool, p->unicode);
+		char *name = text_safe(names[i].name, p->unicode);
 
 		if (!name)
 			return -ENOMEM;
@@ -368,7 +371,7 @@ int gantt_print(const struct paint *p, const struct lake_report *report, const s
 	c.slices = p->width - label;
 	c.slice_ns = (double)(c.end_ns - c.start_ns) / (double)c.slices;
 	c.sampled = samples_fit(&c);
-	rc = make_rows(&c, tools, n);
+	rc = make_rows(&c, names, n);
 	if (rc)
 		goto out;
 	add_images(&c);

@@ -45,7 +45,7 @@ static const struct {
 	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for the sender" },
 	[SIGPWR] = { "SIGPWR", "power failure", "the host got notice of a power failure" },
 	[SIGSYS] = { "SIGSYS", "forbidden system call",
-		     "a seccomp filter (container, sandbox) does not allow what it called" },
+		     "a seccomp filter (container, sandbox) forbids the system call" },
 };
 #define N_SIGNALS (sizeof(signals) / sizeof(*signals))
 

@@ -9,16 +9,20 @@
 #include <stdio.h>
 
 #include "cli/base/paint.h"
-#include "cli/report/report.h"
 #include "lake/lake.h"
 
 /* Prints the report as text. style: NULL for all defaults. 0, -ENOMEM or the -errno of a write. */
 int report_print(const struct lake_report *, FILE *, const struct paint_style *);
 
-/* New references, keys in the documented order; NULL when memory runs out. */
-json_t *report_json(const struct lake_report *);
-json_t *report_json_run(const struct lake_run *); /* its "run" */
-/* The report, written with indentation and a newline. 0 or -errno. */
+/* The "run" of the report: a new reference, or NULL when memory runs out. */
+json_t *report_json_run(const struct lake_run *);
+/* Writes the report, keys in the documented order, with indentation and a newline. 0 or -errno. */
 int report_json_print(const struct lake_report *, FILE *);
+enum report_json_form {
+	REPORT_JSON_WHOLE,
+	REPORT_JSON_COLUMNS, /* processes and samples as columns (json_stream.h) */
+	REPORT_JSON_SUMMARY, /* without processes and samples */
+};
+int report_json_print_as(const struct lake_report *, enum report_json_form, FILE *);
 
 #endif

@@ -72,8 +72,8 @@ static char *times_text(const struct lake_run *run)
 {
 	char begin[HUMAN_SIZE], begin_day[HUMAN_SIZE], end[HUMAN_SIZE], end_day[HUMAN_SIZE];
 
-	if (!run->end_ns)
-		return text_format("since %s", human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK | HUMAN_ZONE, begin));
+	if (!run->end_ns || run->end_ns < run->start_ns)
+		return text_format("%s %s", run->end_ns ? "from" : "since", human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK | HUMAN_ZONE, begin));
 	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, begin);
 	human_date(run->start_ns, HUMAN_DATE, begin_day);
 	human_date(run->end_ns, HUMAN_DATE, end_day);
@@ -261,7 +261,7 @@ static int print_network(const struct report *r)
 		return 0;
 	human_bytes(t->net_tx_bytes, 0, tx);
 	return total_line(&r->paint, "network", human_bytes(t->net_rx_bytes, 0, rx),
-			  text_format("received, %s sent (TCP and UDP)", tx));
+			  text_format("received, %s sent (TCP; UDP with net's option calls)", tx));
 }
 
 /* Prints the shares of the states in samples of threads that did not sleep; nothing if the samples are too few. */
@@ -325,6 +325,86 @@ static int print_host(const struct report *r)
 		    : 0;
 }
 
+/* Sums of facets of the probe gpu, over a run's processes. */
+struct gpu {
+	double busy_ns, held_ns, known_ns, idle_ns, joules, devices, memory;
+	const struct lake_process *largest; /* by memory; NULL: not known */
+};
+
+static void gpu_add(struct gpu *g, const struct lake_process *p)
+{
+	const struct {
+		const char *name;
+		double *sum;
+	} sums[] = {
+		{ "gpu.busy_ns", &g->busy_ns },           { "gpu.held_ns", &g->held_ns },
+		{ "gpu.known_ns", &g->known_ns },         { "gpu.idle_held_ns", &g->idle_ns },
+		{ "gpu.energy_joules", &g->joules },
+	};
+
+	for (size_t f = 0; f < p->n_facets; f++) {
+		const char *name = p->facets[f].name;
+		const double value = p->facets[f].value;
+
+		if (strncmp(name, "gpu.", 4) != 0)
+			continue;
+		for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+			if (strcmp(name, sums[i].name) == 0)
+				*sums[i].sum += value;
+		if (strcmp(name, "gpu.devices") == 0 && value > g->devices)
+			g->devices = value;
+		if (strcmp(name, "gpu.memory_peak_bytes") == 0 && value > g->memory) {
+			g->memory = value;
+			g->largest = p;
+		}
+	}
+}
+
+/* Prints the use of GPUs; nothing if no process held one. */
+static int print_gpu(const struct report *r)
+{
+	const unsigned units = paint_units(&r->paint);
+	char value[HUMAN_SIZE], held[HUMAN_SIZE], idle[HUMAN_SIZE], share[HUMAN_SIZE], memory[HUMAN_SIZE], *text = NULL;
+	char *name;
+	struct gpu g = { 0 };
+	size_t size;
+	FILE *f;
+
+	for (size_t i = 0; i < r->lake->n_processes; i++)
+		gpu_add(&g, &r->lake->processes[i]);
+	if (g.held_ns <= 0)
+		return 0;
+	name = text_safe(g.largest ? reason_name(g.largest) : "", r->paint.unicode);
+	f = name ? open_memstream(&text, &size) : NULL;
+	if (!f) {
+		free(name);
+		return -ENOMEM;
+	}
+	human_time((uint64_t)g.held_ns, units, held);
+	if (g.known_ns > 0) {
+		fprintf(f, "busy, of %s in which processes held a GPU (%s)", held,
+			human_percent(g.busy_ns / g.known_ns, share));
+		if (g.known_ns < 0.99 * g.held_ns)
+			fprintf(f, "; known for %s of it", human_time((uint64_t)g.known_ns, units, held));
+		fprintf(f, "; idle for %s", human_time((uint64_t)g.idle_ns, units, idle));
+	} else {
+		fputs("in which processes held a GPU; how busy it was is not known", f);
+	}
+	if (g.devices > 1)
+		fprintf(f, "; up to %.0f devices in one process", g.devices);
+	if (g.largest)
+		fprintf(f, "; largest process %s (%.24s)", human_bytes((uint64_t)g.memory, 0, memory), name);
+	if (g.joules > 0)
+		fprintf(f, "; %.3g %s", g.joules < 1000 ? g.joules : g.joules / 1000, g.joules < 1000 ? "J" : "kJ");
+	free(name);
+	if (fclose(f) != 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	human_time((uint64_t)g.busy_ns, units, value);
+	return total_line(&r->paint, "GPU", g.known_ns > 0 ? value : held, text);
+}
+
 static int print_queue(const struct report *r)
 {
 	const struct lake_totals *t = &r->lake->run.totals;
@@ -355,6 +435,8 @@ int report_totals(const struct report *r)
 		rc = print_bytes(r);
 	if (rc == 0)
 		rc = print_network(r);
+	if (rc == 0)
+		rc = print_gpu(r);
 	if (rc == 0)
 		rc = print_queue(r);
 	if (rc == 0)

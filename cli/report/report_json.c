@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "cli/base/json_out.h"
+#include "cli/base/json_stream.h"
 #include "cli/base/text.h"
 #include "cli/report/accuracy.h"
 #include "cli/report/failures.h"
@@ -41,7 +42,7 @@ static json_t *number(uint64_t n)
 
 static json_t *string_or_null(const char *s)
 {
-	return *s ? json_out_string(s) : json_null();
+	return s && *s ? json_out_string(s) : json_null();
 }
 
 static json_t *strings(const char *const *list)
@@ -89,75 +90,124 @@ static json_t *done(json_t *object, bool ok)
 /* ---- totals --------------------------------------------------------------- */
 
 /* Numbers of samples, not times; null without samples. */
-static json_t *json_states(const struct lake_totals *t)
+static void states_out(struct json_stream *o, const struct lake_totals *t)
 {
 	static const char *const names[LAKE_STATES] = {
 		[LAKE_RUNNING] = "running", [LAKE_RUNNABLE] = "runnable", [LAKE_IOWAIT] = "iowait",
 		[LAKE_BLOCKED] = "blocked", [LAKE_SLEEPING] = "sleeping",
 	};
 	uint64_t all = 0;
-	json_t *o;
-	bool ok;
 
 	for (int i = 0; i < LAKE_STATES; i++)
 		all += t->states[i];
-	if (!all)
-		return json_null();
-	o = json_object();
-	ok = o != NULL;
-	put(o, "samples", number(all), &ok);
+	if (!all) {
+		json_stream_null(o, "thread_states");
+		return;
+	}
+	json_stream_open(o, "thread_states", '{');
+	json_stream_number(o, "samples", all);
 	for (int i = 0; i < LAKE_STATES; i++)
-		put(o, names[i], number(t->states[i]), &ok);
-	return done(o, ok);
+		json_stream_number(o, names[i], t->states[i]);
+	json_stream_close(o, '}');
+}
+
+/* null for a value that is not known */
+static void number_out(struct json_stream *o, const char *key, uint64_t n, bool known)
+{
+	if (known)
+		json_stream_number(o, key, n);
+	else
+		json_stream_null(o, key);
+}
+
+static void real_out(struct json_stream *o, const char *key, double value, bool known)
+{
+	if (known)
+		json_stream_real(o, key, value);
+	else
+		json_stream_null(o, key);
+}
+
+/* The time between; null if the end is before the beginning, so unknown. */
+static void duration_out(struct json_stream *o, const char *key, uint64_t from, uint64_t to)
+{
+	number_out(o, key, to - from, from && to >= from);
+}
+
+static void exit_code_out(struct json_stream *o, int64_t code)
+{
+	number_out(o, "exit_code", (uint64_t)code, code >= 0);
+}
+
+static void text_out(struct json_stream *o, const char *key, const char *s)
+{
+	json_stream_string(o, key, s && *s ? s : NULL);
+}
+
+static void signal_out(struct json_stream *o, uint64_t signal)
+{
+	char name[REASON_SIGNAL_SIZE];
+
+	number_out(o, "signal", signal, signal);
+	json_stream_string(o, "signal_name", signal ? reason_signal(signal, name) : NULL);
 }
 
 /* The figures that a run, a task, a tool and a process have in common. */
-static void put_totals(json_t *o, const struct lake_totals *t, bool *ok)
+static void totals_out(struct json_stream *o, const struct lake_totals *t)
 {
-	put(o, "cpu_ns", number(t->cpu_ns), ok);
-	put(o, "user_ns", number(t->user_ns), ok);
-	put(o, "system_ns", number(t->system_ns), ok);
-	put(o, "run_delay_ns", number(t->run_delay_ns), ok);
-	put(o, "rss_peak_bytes", number(t->rss_peak_bytes), ok);
-	put(o, "read_bytes", number(t->read_bytes), ok);
-	put(o, "write_bytes", number(t->write_bytes), ok);
-	put(o, "cancelled_write_bytes", number(t->cancelled_write_bytes), ok);
-	put(o, "rchar_bytes", number(t->rchar_bytes), ok);
-	put(o, "wchar_bytes", number(t->wchar_bytes), ok);
-	put(o, "net_rx_bytes", t->net_known ? number(t->net_rx_bytes) : json_null(), ok);
-	put(o, "net_tx_bytes", t->net_known ? number(t->net_tx_bytes) : json_null(), ok);
-	put(o, "block_delay_ns", number(t->block_delay_ns), ok);
-	put(o, "thread_states", json_states(t), ok);
-	put(o, "major_faults", number(t->major_faults), ok);
-	put(o, "minor_faults", number(t->minor_faults), ok);
-	put(o, "voluntary_switches", number(t->voluntary_switches), ok);
-	put(o, "involuntary_switches", number(t->involuntary_switches), ok);
+	json_stream_number(o, "cpu_ns", t->cpu_ns);
+	json_stream_number(o, "user_ns", t->user_ns);
+	json_stream_number(o, "system_ns", t->system_ns);
+	json_stream_number(o, "run_delay_ns", t->run_delay_ns);
+	json_stream_number(o, "rss_peak_bytes", t->rss_peak_bytes);
+	json_stream_number(o, "read_bytes", t->read_bytes);
+	json_stream_number(o, "write_bytes", t->write_bytes);
+	json_stream_number(o, "cancelled_write_bytes", t->cancelled_write_bytes);
+	json_stream_number(o, "rchar_bytes", t->rchar_bytes);
+	json_stream_number(o, "wchar_bytes", t->wchar_bytes);
+	number_out(o, "net_rx_bytes", t->net_rx_bytes, t->net_known);
+	number_out(o, "net_tx_bytes", t->net_tx_bytes, t->net_known);
+	json_stream_number(o, "block_delay_ns", t->block_delay_ns);
+	states_out(o, t);
+	json_stream_number(o, "major_faults", t->major_faults);
+	json_stream_number(o, "minor_faults", t->minor_faults);
+	json_stream_number(o, "voluntary_switches", t->voluntary_switches);
+	json_stream_number(o, "involuntary_switches", t->involuntary_switches);
 }
 
-static void put_counts(json_t *o, const struct lake_totals *t, bool *ok)
+static void counts_out(struct json_stream *o, const struct lake_totals *t)
 {
-	put(o, "processes", number(t->processes), ok);
-	put(o, "images", number(t->images), ok);
-	put(o, "threads", t->threads ? number(t->threads) : json_null(), ok);
+	json_stream_number(o, "processes", t->processes);
+	json_stream_number(o, "images", t->images);
+	number_out(o, "threads", t->threads, t->threads);
 }
 
-static json_t *json_totals(const struct lake_report *report)
+static void run_totals_out(struct json_stream *o, const struct lake_report *report)
 {
 	struct lake_totals totals = report->run.totals;
 	uint64_t wall = accuracy_end(report) - report->run.start_ns;
-	json_t *o = json_object();
-	bool ok = o != NULL;
 
 	/* The run's peak covers all processes together; a tool's is the peak of its largest process. */
 	if (report->run.rss_peak_bytes > totals.rss_peak_bytes)
 		totals.rss_peak_bytes = report->run.rss_peak_bytes;
-	put_counts(o, &totals, &ok);
-	put_totals(o, &totals, &ok);
-	put(o, "cores_avg", json_real(wall ? (double)totals.cpu_ns / (double)wall : 0), &ok);
-	return done(o, ok);
+	json_stream_open(o, "totals", '{');
+	counts_out(o, &totals);
+	totals_out(o, &totals);
+	json_stream_real(o, "cores_avg", wall ? (double)totals.cpu_ns / (double)wall : 0);
+	json_stream_close(o, '}');
 }
 
 /* ---- run ------------------------------------------------------------------ */
+
+/* What the container is called and belongs to; the caller puts its id, which has an earlier place in tasks. */
+static void put_contained(json_t *o, const struct lake_contained *in, bool *ok)
+{
+	put(o, "container_name", string_or_null(in->container_name), ok);
+	put(o, "container_image", string_or_null(in->container_image), ok);
+	put(o, "pod", string_or_null(in->pod), ok);
+	put(o, "namespace", string_or_null(in->name_space), ok);
+	put(o, "unit", string_or_null(in->unit), ok);
+}
 
 json_t *report_json_run(const struct lake_run *run)
 {
@@ -185,136 +235,87 @@ json_t *report_json_run(const struct lake_run *run)
 	put(o, "interval_ns", run->interval_ns ? number(run->interval_ns) : json_null(), &ok);
 	put(o, "processes_seen", number(run->processes_seen), &ok);
 	put(o, "failures", number(run->failures), &ok);
+	put(o, "engine", string_or_null(run->engine), &ok);
+	put(o, "parent_run", string_or_null(run->parent_run), &ok);
+	put(o, "origin", string_or_null(run->origin), &ok);
+	put(o, "job", string_or_null(run->job), &ok);
+	put(o, "container", string_or_null(run->in.container), &ok);
+	put_contained(o, &run->in, &ok);
 	return done(o, ok);
 }
 
 /* ---- tools, tasks --------------------------------------------------------- */
 
-static json_t *json_tool(const struct lake_tool *tool)
+static void tool_out(struct json_stream *o, const struct lake_tool *tool)
+{
+	json_stream_open(o, NULL, '{');
+	json_stream_string(o, "tool", tool->tool);
+	json_stream_number(o, "calls", tool->calls);
+	json_stream_number(o, "failures", tool->failures);
+	json_stream_time(o, "start", tool->first_start_ns);
+	json_stream_time(o, "end", tool->last_end_ns);
+	json_stream_number(o, "wall_ns", tool->wall_ns);
+	json_stream_number(o, "wall_sum_ns", tool->wall_sum_ns);
+	json_stream_number(o, "longest_ns", tool->longest_ns);
+	json_stream_real(o, "cores_avg", tool->cores_avg);
+	json_stream_real(o, "cores_peak", tool->cores_peak);
+	counts_out(o, &tool->totals);
+	totals_out(o, &tool->totals);
+	json_stream_close(o, '}');
+}
+
+static json_t *json_requested(const struct lake_task *t)
 {
 	json_t *o = json_object();
 	bool ok = o != NULL;
 
-	put(o, "tool", json_out_string(tool->tool), &ok);
-	put(o, "calls", number(tool->calls), &ok);
-	put(o, "failures", number(tool->failures), &ok);
-	put(o, "start", json_out_time(tool->first_start_ns), &ok);
-	put(o, "end", json_out_time(tool->last_end_ns), &ok);
-	put(o, "wall_ns", number(tool->wall_ns), &ok);
-	put(o, "wall_sum_ns", number(tool->wall_sum_ns), &ok);
-	put(o, "longest_ns", number(tool->longest_ns), &ok);
-	put(o, "cores_avg", json_real(tool->cores_avg), &ok);
-	put(o, "cores_peak", json_real(tool->cores_peak), &ok);
-	put_counts(o, &tool->totals, &ok);
-	put_totals(o, &tool->totals, &ok);
+	put(o, "cpus", t->requested_cpus > 0 ? json_real(t->requested_cpus) : json_null(), &ok);
+	put(o, "memory_bytes", t->requested_memory_bytes ? number(t->requested_memory_bytes) : json_null(), &ok);
+	put(o, "walltime_ns", t->requested_walltime_ns ? number(t->requested_walltime_ns) : json_null(), &ok);
+	put(o, "gpus", t->requested_gpus ? number(t->requested_gpus) : json_null(), &ok);
+	put(o, "source", string_or_null(t->requested_source), &ok);
 	return done(o, ok);
 }
 
-static json_t *json_tools(const struct lake_report *report)
+static void task_out(struct json_stream *o, const struct lake_task *t)
 {
-	json_t *array = json_array();
+	uint64_t wall = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 
-	for (size_t i = 0; array && i < report->n_tools; i++) {
-		if (json_array_append_new(array, json_tool(&report->tools[i])) != 0) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
-}
-
-static int by_task(const void *a, const void *b, void *arg)
-{
-	const struct lake_process *processes = arg;
-	size_t i = *(const size_t *)a, j = *(const size_t *)b;
-	int order = strcmp(processes[i].task, processes[j].task);
-
-	return order ? order : i < j ? -1 : i > j;
-}
-
-/* images: those of one task, by start. */
-static json_t *json_task(const struct lake_report *report, const size_t *images, size_t n)
-{
-	struct lake_totals sum = { 0 };
-	uint64_t start = 0, end = 0, failures = 0;
-	bool running = false, ok;
-	json_t *o = json_object();
-
-	for (size_t i = 0; i < n; i++) {
-		const struct lake_process *p = &report->processes[images[i]];
-		const struct lake_totals *t = &p->totals;
-
-		start = !start || (p->start_ns && p->start_ns < start) ? p->start_ns : start;
-		end = p->end_ns > end ? p->end_ns : end;
-		running |= p->end_ns == 0;
-		failures += reason_failed(p);
-		sum.processes += p->last;
-		sum.images++;
-		sum.threads = p->threads_peak > sum.threads ? p->threads_peak : sum.threads;
-		sum.cpu_ns += t->cpu_ns;
-		sum.user_ns += t->user_ns;
-		sum.system_ns += t->system_ns;
-		sum.run_delay_ns += t->run_delay_ns;
-		sum.voluntary_switches += t->voluntary_switches;
-		sum.involuntary_switches += t->involuntary_switches;
-		sum.minor_faults += t->minor_faults;
-		sum.major_faults += t->major_faults;
-		sum.rss_peak_bytes = t->rss_peak_bytes > sum.rss_peak_bytes ? t->rss_peak_bytes : sum.rss_peak_bytes;
-		sum.rchar_bytes += t->rchar_bytes;
-		sum.wchar_bytes += t->wchar_bytes;
-		sum.read_bytes += t->read_bytes;
-		sum.write_bytes += t->write_bytes;
-		sum.cancelled_write_bytes += t->cancelled_write_bytes;
-		sum.net_known |= t->net_known;
-		sum.net_rx_bytes += t->net_rx_bytes;
-		sum.net_tx_bytes += t->net_tx_bytes;
-		sum.block_delay_ns += t->block_delay_ns;
-		for (int k = 0; k < LAKE_STATES; k++)
-			sum.states[k] += t->states[k];
-	}
-	ok = o != NULL;
-	put(o, "task", json_out_string(report->processes[images[0]].task), &ok);
-	put(o, "failures", number(failures), &ok);
-	put(o, "start", json_out_time(start), &ok);
-	put(o, "end", json_out_time(running ? 0 : end), &ok);
-	put(o, "wall_ns", running ? json_null() : duration(start, end), &ok);
-	put_counts(o, &sum, &ok);
-	put_totals(o, &sum, &ok);
-	return done(o, ok);
-}
-
-/* Tasks by name: a lake has no order of tasks. */
-static json_t *json_tasks(const struct lake_report *report)
-{
-	size_t *images = calloc(report->n_processes + 1, sizeof(*images)), n = 0;
-	json_t *array = json_array();
-
-	if (!images || !array)
-		goto fail;
-	for (size_t i = 0; i < report->n_processes; i++) {
-		if (*report->processes[i].task)
-			images[n++] = i;
-	}
-	qsort_r(images, n, sizeof(*images), by_task, report->processes);
-	for (size_t i = 0, end; i < n; i = end) {
-		const char *task = report->processes[images[i]].task;
-
-		for (end = i + 1; end < n && strcmp(report->processes[images[end]].task, task) == 0; end++)
-			;
-		if (json_array_append_new(array, json_task(report, images + i, end - i)) != 0)
-			goto fail;
-	}
-	free(images);
-	return array;
-fail:
-	free(images);
-	json_decref(array);
-	return NULL;
+	json_stream_open(o, NULL, '{');
+	json_stream_string(o, "task", t->task);
+	json_stream_number(o, "failures", t->failures);
+	json_stream_time(o, "start", t->start_ns);
+	json_stream_time(o, "end", t->end_ns);
+	duration_out(o, "wall_ns", t->start_ns, t->end_ns);
+	counts_out(o, &t->totals);
+	totals_out(o, &t->totals);
+	text_out(o, "task_id", t->task_id);
+	number_out(o, "attempt", t->attempt, t->attempt);
+	text_out(o, "sample", t->sample);
+	text_out(o, "engine", t->engine);
+	text_out(o, "job", t->job);
+	text_out(o, "step", t->step);
+	text_out(o, "container", t->in.container);
+	text_out(o, "state", t->end_ns ? t->state : "running");
+	exit_code_out(o, t->exit_code);
+	signal_out(o, t->signal);
+	text_out(o, "name_source", t->name_source);
+	json_stream_value(o, "requested", json_requested(t));
+	real_out(o, "cores_avg", wall ? (double)t->totals.cpu_ns / (double)wall : 0, wall);
+	real_out(o, "cores_peak", t->cores_peak, t->cores_peak > 0);
+	text_out(o, "container_name", t->in.container_name);
+	text_out(o, "container_image", t->in.container_image);
+	text_out(o, "pod", t->in.pod);
+	text_out(o, "namespace", t->in.name_space);
+	text_out(o, "unit", t->in.unit);
+	json_stream_close(o, '}');
 }
 
 /* ---- processes ------------------------------------------------------------ */
 
-static json_t *json_approx(uint64_t approx)
+_Static_assert(APPROX_RSS_PEAK == LAKE_APPROX_RSS_PEAK, "the lake keeps the core's bits");
+
+static void approx_out(struct json_stream *o, uint64_t approx)
 {
 	static const struct {
 		uint64_t bit;
@@ -329,15 +330,12 @@ static json_t *json_approx(uint64_t approx)
 		{ APPROX_EXEC, "exec" },
 		{ APPROX_ARGV, "argv" },
 	};
-	json_t *array = json_array();
 
-	for (size_t i = 0; array && i < sizeof(words) / sizeof(*words); i++) {
-		if (approx & words[i].bit && json_array_append_new(array, json_string(words[i].word)) != 0) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
+	json_stream_open(o, "approx", '[');
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (approx & words[i].bit)
+			json_stream_string(o, NULL, words[i].word);
+	json_stream_close(o, ']');
 }
 
 static json_t *json_oom(const struct lake_process *p)
@@ -356,73 +354,71 @@ static json_t *json_oom(const struct lake_process *p)
 	return done(o, ok);
 }
 
-static json_t *json_facets(const struct lake_process *p)
+static void argv_out(struct json_stream *o, const char *const *argv)
 {
-	json_t *o = json_object();
-	bool ok = o != NULL;
+	json_stream_open(o, "argv", '[');
+	for (size_t i = 0; argv && argv[i]; i++)
+		json_stream_string(o, NULL, argv[i]);
+	json_stream_close(o, ']');
+}
 
+static void process_out(struct json_stream *o, const struct lake_process *p)
+{
+	json_stream_open(o, NULL, '{');
+	json_stream_string(o, "upid", p->upid);
+	json_stream_number(o, "image", p->image);
+	json_stream_number(o, "pid", p->pid);
+	json_stream_number(o, "ppid", p->ppid);
+	text_out(o, "parent_upid", p->parent_upid);
+	json_stream_string(o, "tool", p->tool);
+	json_stream_string(o, "exe", p->exe);
+	json_stream_number(o, "exe_size_bytes", p->exe_size_bytes);
+	json_stream_time(o, "exe_modified", p->exe_modified_ns);
+	argv_out(o, p->argv);
+	json_stream_string(o, "cwd", p->cwd);
+	json_stream_number(o, "uid", p->uid);
+	json_stream_time(o, "start", p->start_ns);
+	json_stream_time(o, "end", p->end_ns);
+	exit_code_out(o, p->exit_code);
+	signal_out(o, p->signal);
+	json_stream_bool(o, "oom_killed", p->oom_killed);
+	json_stream_bool(o, "core_dumped", p->core_dumped);
+	if (p->oom_killed)
+		json_stream_value(o, "oom", json_oom(p));
+	else
+		json_stream_null(o, "oom");
+	json_stream_string(o, "state", p->state);
+	duration_out(o, "wall_ns", p->start_ns, p->end_ns);
+	number_out(o, "threads", p->threads_peak, p->threads_peak);
+	totals_out(o, &p->totals);
+	number_out(o, "maxrss_bytes", p->maxrss_bytes, p->maxrss_bytes);
+	json_stream_number(o, "read_calls", p->read_calls);
+	json_stream_number(o, "write_calls", p->write_calls);
+	json_stream_number(o, "run_count", p->run_count);
+	approx_out(o, p->approx);
+	text_out(o, "task", p->task);
+	text_out(o, "task_id", p->task_id);
+	text_out(o, "step", p->step);
+	text_out(o, "container", p->container);
+	text_out(o, "container_name", p->container_name);
+	text_out(o, "container_image", p->container_image);
+	text_out(o, "pod", p->pod);
+	text_out(o, "namespace", p->name_space);
+	text_out(o, "unit", p->unit);
+	text_out(o, "cgroup", p->cgroup);
+	json_stream_string(o, "comm", p->comm);
+	text_out(o, "filename", p->filename);
+	json_stream_bool(o, "argv_cut", p->argv_cut);
+	json_stream_bool(o, "wrapper", p->wrapper);
+	json_stream_bool(o, "execed", p->execed);
+	json_stream_bool(o, "last", p->last);
+	json_stream_number(o, "gid", p->gid);
+	json_stream_number(o, "session", p->session);
+	json_stream_open(o, "facets", '{');
 	for (size_t i = 0; i < p->n_facets; i++)
-		put(o, p->facets[i].name, json_real(p->facets[i].value), &ok);
-	return done(o, ok);
-}
-
-static json_t *json_process(const struct lake_process *p)
-{
-	json_t *o = json_object();
-	bool ok = o != NULL;
-
-	put(o, "upid", json_out_string(p->upid), &ok);
-	put(o, "image", number(p->image), &ok);
-	put(o, "pid", number(p->pid), &ok);
-	put(o, "ppid", number(p->ppid), &ok);
-	put(o, "parent_upid", string_or_null(p->parent_upid), &ok);
-	put(o, "tool", json_out_string(p->tool), &ok);
-	put(o, "exe", json_out_string(p->exe), &ok);
-	put(o, "argv", strings(p->argv), &ok);
-	put(o, "cwd", json_out_string(p->cwd), &ok);
-	put(o, "uid", number(p->uid), &ok);
-	put(o, "start", json_out_time(p->start_ns), &ok);
-	put(o, "end", json_out_time(p->end_ns), &ok);
-	put(o, "exit_code", exit_code(p->exit_code), &ok);
-	put_signal(o, p->signal, &ok);
-	put(o, "oom_killed", json_boolean(p->oom_killed), &ok);
-	put(o, "core_dumped", json_boolean(p->core_dumped), &ok);
-	put(o, "oom", json_oom(p), &ok);
-	put(o, "state", json_out_string(p->state), &ok);
-	put(o, "wall_ns", duration(p->start_ns, p->end_ns), &ok);
-	put(o, "threads", p->threads_peak ? number(p->threads_peak) : json_null(), &ok);
-	put_totals(o, &p->totals, &ok);
-	put(o, "maxrss_bytes", p->maxrss_bytes ? number(p->maxrss_bytes) : json_null(), &ok);
-	put(o, "read_calls", number(p->read_calls), &ok);
-	put(o, "write_calls", number(p->write_calls), &ok);
-	put(o, "run_count", number(p->run_count), &ok);
-	put(o, "approx", json_approx(p->approx), &ok);
-	put(o, "task", string_or_null(p->task), &ok);
-	put(o, "container", string_or_null(p->container), &ok);
-	put(o, "cgroup", string_or_null(p->cgroup), &ok);
-	put(o, "comm", json_out_string(p->comm), &ok);
-	put(o, "filename", string_or_null(p->filename), &ok);
-	put(o, "argv_cut", json_boolean(p->argv_cut), &ok);
-	put(o, "wrapper", json_boolean(p->wrapper), &ok);
-	put(o, "execed", json_boolean(p->execed), &ok);
-	put(o, "last", json_boolean(p->last), &ok);
-	put(o, "gid", number(p->gid), &ok);
-	put(o, "session", number(p->session), &ok);
-	put(o, "facets", json_facets(p), &ok);
-	return done(o, ok);
-}
-
-static json_t *json_processes(const struct lake_report *report)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; array && i < report->n_processes; i++) {
-		if (json_array_append_new(array, json_process(&report->processes[i])) != 0) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
+		json_stream_real(o, p->facets[i].name, p->facets[i].value);
+	json_stream_close(o, '}');
+	json_stream_close(o, '}');
 }
 
 /* ---- findings ------------------------------------------------------------- */
@@ -627,36 +623,96 @@ static json_t *json_accuracy(const struct lake_report *report, const struct accu
 
 /* ---- all of it ------------------------------------------------------------ */
 
-json_t *report_json(const struct lake_report *report)
+static void sample_out(struct json_stream *o, const struct lake_sample *s)
 {
-	struct family *family = NULL;
-	struct failures *failures = NULL;
-	struct accuracy accuracy;
-	json_t *o = NULL;
-	bool ok;
+	json_stream_open(o, NULL, '{');
+	json_stream_string(o, "tool", s->tool);
+	json_stream_time(o, "start", s->start_ns);
+	json_stream_number(o, "interval_ns", s->interval_ns);
+	json_stream_number(o, "cpu_ns", s->cpu_ns);
+	json_stream_number(o, "run_delay_ns", s->run_delay_ns);
+	json_stream_number(o, "read_bytes", s->read_bytes);
+	json_stream_number(o, "write_bytes", s->write_bytes);
+	json_stream_number(o, "rss_bytes", s->rss_bytes);
+	json_stream_number(o, "processes", s->processes);
+	json_stream_number(o, "started", s->started);
+	json_stream_close(o, '}');
+}
 
-	if (family_new(report, &family) != 0 || failures_new(family, &failures) != 0)
-		goto out;
-	accuracy_of(family, &accuracy);
-	o = json_object();
-	ok = o != NULL;
-	put(o, "run", report_json_run(&report->run), &ok);
-	put(o, "totals", json_totals(report), &ok);
-	put(o, "tasks", json_tasks(report), &ok);
-	put(o, "tools", json_tools(report), &ok);
-	put(o, "processes", json_processes(report), &ok);
-	put(o, "findings", json_findings(report, failures), &ok);
-	put(o, "loss", json_loss(report), &ok);
-	put(o, "ledger", json_ledger(report), &ok);
-	put(o, "accuracy", json_accuracy(report, &accuracy), &ok);
-	o = done(o, ok);
-out:
-	failures_free(failures);
-	family_free(family);
-	return o;
+/* The long lists; a summary has none of them. */
+static void list_open(struct json_stream *o, const char *key, enum report_json_form form)
+{
+	if (form == REPORT_JSON_COLUMNS)
+		json_stream_columns_open(o, key);
+	else
+		json_stream_open(o, key, '[');
+}
+
+static void list_close(struct json_stream *o, enum report_json_form form)
+{
+	if (form == REPORT_JSON_COLUMNS)
+		json_stream_columns_close(o);
+	else
+		json_stream_close(o, ']');
+}
+
+static void processes_out(struct json_stream *o, const struct lake_report *report, enum report_json_form form)
+{
+	if (form == REPORT_JSON_SUMMARY)
+		return;
+	list_open(o, "processes", form);
+	for (size_t i = 0; i < report->n_processes && !o->err; i++)
+		process_out(o, &report->processes[i]);
+	list_close(o, form);
+}
+
+static void samples_out(struct json_stream *o, const struct lake_report *report, enum report_json_form form)
+{
+	if (form == REPORT_JSON_SUMMARY)
+		return;
+	list_open(o, "samples", form);
+	for (size_t i = 0; i < report->n_samples && !o->err; i++)
+		sample_out(o, &report->samples[i]);
+	list_close(o, form);
 }
 
 int report_json_print(const struct lake_report *report, FILE *out)
 {
-	return json_out_write(report_json(report), out);
+	return report_json_print_as(report, REPORT_JSON_WHOLE, out);
+}
+
+int report_json_print_as(const struct lake_report *report, enum report_json_form form, FILE *out)
+{
+	struct json_stream o = { .out = out };
+	struct family *family = NULL;
+	struct failures *failures = NULL;
+	struct accuracy accuracy;
+	int err = -ENOMEM;
+
+	if (family_new(report, &family) != 0 || failures_new(family, &failures) != 0)
+		goto out;
+	accuracy_of(family, &accuracy);
+	json_stream_open(&o, NULL, '{');
+	json_stream_value(&o, "run", report_json_run(&report->run));
+	run_totals_out(&o, report);
+	json_stream_open(&o, "tasks", '[');
+	for (size_t i = 0; i < report->n_tasks && !o.err; i++)
+		task_out(&o, &report->tasks[i]);
+	json_stream_close(&o, ']');
+	json_stream_open(&o, "tools", '[');
+	for (size_t i = 0; i < report->n_tools && !o.err; i++)
+		tool_out(&o, &report->tools[i]);
+	json_stream_close(&o, ']');
+	processes_out(&o, report, form);
+	json_stream_value(&o, "findings", json_findings(report, failures));
+	json_stream_value(&o, "loss", json_loss(report));
+	json_stream_value(&o, "ledger", json_ledger(report));
+	json_stream_value(&o, "accuracy", json_accuracy(report, &accuracy));
+	samples_out(&o, report, form);
+	json_stream_close(&o, '}');
+	err = json_stream_end(&o);
+out:
+	failures_free(failures);
+	family_free(family);
+	return err;
 }

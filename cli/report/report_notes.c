@@ -16,19 +16,6 @@
 /* wait4 rounds down to microseconds for each process that it adds up; the sum may differ by this much. */
 #define WAIT4_GRAIN_NS 20000
 
-/* Prints and frees the text; NULL: memory had run out. */
-static int print_taken(const struct paint *p, enum ink ink, const char *first, size_t indent, char *text)
-{
-	char *safe = text ? text_safe(text, p->unicode) : NULL;
-
-	free(text);
-	if (!safe)
-		return -ENOMEM;
-	paint_wrapped(p, ink, first, indent, safe);
-	free(safe);
-	return 0;
-}
-
 /* ---- losses --------------------------------------------------------------- */
 
 static const char *where_words(const char *where)
@@ -66,7 +53,7 @@ static int print_loss(const struct report *r, size_t which)
 	}
 	if (!count)
 		return 0;
-	return print_taken(&r->paint, INK_NONE, "    ", 6,
+	return paint_taken(&r->paint, INK_NONE, "    ", 6,
 			   text_format("%s %s%srecord%s of %s, %s", human_count(count, number), l->stream,
 				       *l->stream ? " " : "", count == 1 ? "" : "s",
 				       *l->instance ? l->instance : "the collector", where_words(l->where)));
@@ -89,7 +76,7 @@ static int print_loss_totals(const struct report *r)
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals) && rc == 0; i++) {
 		if (totals[i].n)
-			rc = print_taken(&r->paint, INK_NONE, "    ", 6,
+			rc = paint_taken(&r->paint, INK_NONE, "    ", 6,
 					 text_format("%s record%s, %s", human_count(totals[i].n, number),
 						     totals[i].n == 1 ? "" : "s", where_words(totals[i].where)));
 	}
@@ -125,7 +112,7 @@ int report_losses(const struct report *r)
 	if (!missing)
 		return -ENOMEM;
 	fputc('\n', p->out);
-	rc = print_taken(p, INK_RED, paint_glyph(p, "⚠ ", "! "), 2,
+	rc = paint_taken(p, INK_RED, paint_glyph(p, "⚠ ", "! "), 2,
 			 text_format("Not everything is here: %s. Figures below may be too small.", missing));
 	free(missing);
 	for (size_t i = 0; i < r->lake->n_losses && rc == 0; i++)
@@ -166,7 +153,7 @@ static int print_state(const struct report *r, const char *state, const char *on
 	}
 	text = text_format("%s %s: %s", human_count(n, number), n == 1 ? one : many, names);
 	free(names);
-	return print_taken(&r->paint, INK_YELLOW, "  ", 4, text);
+	return paint_taken(&r->paint, INK_YELLOW, "  ", 4, text);
 }
 
 int report_unended(const struct report *r)
@@ -230,7 +217,7 @@ int report_accuracy(const struct report *r)
 	free(missing);
 	free(wait4);
 	fputc('\n', r->paint.out);
-	return print_taken(&r->paint,
+	return paint_taken(&r->paint,
 			   lost                           ? INK_RED
 			   : a->cpu_exact == a->processes ? INK_GREEN
 							  : INK_YELLOW,

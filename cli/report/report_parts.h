@@ -26,6 +26,8 @@ int report_head(const struct report *);   /* the command, the host, the end */
 int report_totals(const struct report *); /* total cost */
 /* report_failures.c */
 int report_failures(const struct report *);
+/* report_advice.c */
+int report_advice(const struct report *);   /* what to change, at most three */
 /* report_notes.c */
 int report_losses(const struct report *);   /* lost records and missing processes, prominently */
 int report_unended(const struct report *);  /* still running, zombies, ends not seen */

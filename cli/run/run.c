@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,9 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "cli/base/ctl.h"
 #include "cli/base/lakepath.h"
+#include "cli/base/own_runs.h"
 #include "cli/live/live.h"
 #include "cli/base/privilege.h"
 #include "cli/report/report.h"
@@ -30,6 +33,7 @@
 #include "cli/run/run_trace.h"
 #include "cli/run/signals.h"
 #include "cli/base/skep.h"
+#include "cli/base/text.h"
 #include "cli/run/spawn.h"
 #include "core/collect/collector.h"
 #include "core/config/config.h"
@@ -39,6 +43,7 @@
 #include "lake/lake.h"
 
 #define CHECK_MS         200                   /* an editor gets the whole screen within this time */
+#define TASK_MS          2000                  /* a busy skepd does not hold a step up for longer */
 #define DRAIN_NS         UINT64_C(10000000000) /* waits for a slow lake; then counts the rest as lost */
 
 struct run {
@@ -104,7 +109,7 @@ static int find_daemon(struct run *run, const struct privilege_facts *facts)
 	char *path = NULL;
 	int err = 0;
 
-	if (asked && *asked)
+	if (asked && *asked && !lake_is_address(asked))
 		path = strdup(asked);
 	else if (geteuid() == 0 || privilege_suffices(facts))
 		err = lake_default_path(&path);
@@ -129,12 +134,15 @@ static int find_daemon(struct run *run, const struct privilege_facts *facts)
 static int find_lake(struct run *run)
 {
 	const char *remedy = "name another with --lake FOLDER";
+	char *path, *whole, why[512];
 	struct stat info;
-	char *path, *whole;
 	int err;
 
 	if (run->options.lake && !*run->options.lake)
 		return skep_usage("run", "--lake: an empty name");
+	if (run->options.lake && lake_is_address(run->options.lake))
+		return skep_usage("run", "--lake %s: skep run writes to a folder; the sink \"clickhouse\" of skepd writes "
+					 "to a server", run->options.lake);
 	if (run->options.lake) {
 		path = strdup(run->options.lake);
 		err = path ? 0 : -ENOMEM;
@@ -144,6 +152,8 @@ static int find_lake(struct run *run)
 	if (err == -ENOENT)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot locate the lake: HOME is not set; %s",
 				 remedy);
+	if (err == -EINVAL && lake_configured(&whole, why, sizeof(why)) < 0)
+		return skep_fail("run", SKEP_EXIT_CONFIG, "%s", why);
 	if (err < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s", strerror(-err));
 	err = make_folders(path);
@@ -202,6 +212,21 @@ static int exit_code_of(int err)
 	}
 }
 
+/*
+ * Each probe reads all types of the kernel once or twice, 5 MB a time.  glibc gives memory of that size back to the
+ * kernel at each free(): to fault in new pages took 75 ms of a start.  skepd, which starts rarely, does without: the
+ * tables of its probes would lie in used memory, all of which counts.
+ */
+static void keep_memory(bool keep)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, keep ? 32 << 20 : 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
+#else
+	(void)keep;
+#endif
+}
+
 static int start_collector(struct run *run, const struct privilege_facts *facts)
 {
 	struct collector_options options = { .runs_only = true, .remote_sink = "otlp" };
@@ -224,7 +249,9 @@ static int start_collector(struct run *run, const struct privilege_facts *facts)
 	err = collector_open(run->collector, &diag);
 	if (err < 0)
 		goto out;
+	keep_memory(true);
 	err = collector_start(run->collector, &diag);
+	keep_memory(false);
 	refused = err == -EPERM || err == -EACCES;
 out:
 	diag_print(&diag, stderr);
@@ -498,7 +525,7 @@ static int begin(struct run *run)
 		.name = run->options.name,
 		.pipeline = run->options.pipeline,
 		.argv = (const char *const *)run->options.command,
-		.cwd = cwd ? cwd : "", /* removed under our feet */
+		.cwd = cwd ? cwd : "", /* "": another process has removed the folder */
 		.root = run->spawn.pid,
 		.uid = getuid(),
 		.gid = getgid(),
@@ -530,16 +557,23 @@ static int begin(struct run *run)
 
 /* ---- afterwards ------------------------------------------------------------------ */
 
+static int open_lake(const struct run *run, struct lake **ret, char *why, size_t why_size)
+{
+	if (run->daemon && run_daemon_is_closed(run->daemon))
+		return own_runs_open(NULL, run->id, 0, NULL, ret, why, why_size);
+	return lake_open(run->lake, ret, why, why_size);
+}
+
 static void report(struct run *run)
 {
 	struct lake_report *found = NULL;
 	struct lake *lake = NULL;
-	char why[512];
+	char why[512] = "";
 	int err;
 
 	if (run->options.no_report && !run->json)
 		return;
-	if (lake_open(run->lake, &lake, why, sizeof(why)) < 0 ||
+	if (open_lake(run, &lake, why, sizeof(why)) < 0 ||
 	    lake_report(lake, run->id, &found, why, sizeof(why)) < 0) {
 		skep_fail("run", SKEP_EXIT_RUNTIME, "no report of run %s: %s", run->id, why);
 		goto out;
@@ -606,6 +640,34 @@ static int start_loop(struct run *run)
 	return SKEP_EXIT_OK;
 }
 
+/* `skep run --task`: marks this process, which becomes CMD.  CMD runs also where nothing records it. */
+static int become(struct run *run)
+{
+	json_t *answer = NULL;
+	struct ctl *ctl = NULL;
+	int err;
+
+	if (setenv("SKEP_TASK", run->options.task, 1) < 0)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
+	/* pid 0: skepd is outside of our pid namespace, and SO_PEERCRED still says which process this is */
+	if (ctl_try_own(NULL, &ctl) &&
+	    ctl_send(ctl, json_pack("{s:s, s:s}", "request", "task_begin", "task", run->options.task)) == 0 &&
+	    ctl_receive(ctl, TASK_MS, &answer) == 0 && !json_is_true(json_object_get(answer, "ok"))) {
+		const char *why = json_string_value(json_object_get(answer, "error"));
+		char *safe = text_safe(why ? why : "it gave no reason", false);
+
+		skep_say("run", "--task %s: %s; the command runs without the mark", run->options.task,
+			 safe ? safe : "");
+		free(safe);
+	}
+	json_decref(answer);
+	ctl_close(ctl);
+	execvp(run->options.command[0], run->options.command);
+	err = errno;
+	say_exec_error(run, err);
+	return err == ENOENT ? 127 : 126;
+}
+
 static int execute(struct run *run, int argc, char **argv)
 {
 	struct privilege_facts facts;
@@ -615,6 +677,8 @@ static int execute(struct run *run, int argc, char **argv)
 	code = run_options_parse(argc, argv, &run->options);
 	if (code || !run->options.command)
 		return code;
+	if (run->options.task)
+		return become(run);
 	code = prepare(run, argv, &facts);
 	if (code)
 		return code;

@@ -33,6 +33,7 @@ struct run_daemon {
 	struct ctl *ctl; /* NULL: skepd is away */
 	int pid;
 	char *lake, *sink;
+	bool closed; /* this user may not read the lake */
 	char id[RUN_ID_SIZE];
 	pid_t root;
 	bool live;
@@ -147,6 +148,25 @@ static bool find_sink(struct run_daemon *d, const json_t *status, const char *la
 	return false;
 }
 
+/* For a user who is not in group skep: skepd gives such a user a copy of the run. */
+static bool find_closed(struct run_daemon *d)
+{
+	json_t *version = NULL;
+	const char *path, *name;
+
+	if (ask(d, json_pack("{s:s}", "request", "version"), FIND_MS, &version) < 0)
+		return false;
+	path = json_string_value(json_object_get(version, "lake"));
+	name = json_string_value(json_object_get(version, "sink"));
+	if (path && name && json_is_false(json_object_get(version, "member"))) {
+		d->closed = true;
+		d->lake = strdup(path);
+		d->sink = strdup(name);
+	}
+	json_decref(version);
+	return d->lake && d->sink;
+}
+
 struct run_daemon *run_daemon_find(const char *lake)
 {
 	struct run_daemon *d = calloc(1, sizeof(*d));
@@ -155,14 +175,16 @@ struct run_daemon *run_daemon_find(const char *lake)
 
 	/* A connection that has begun a run no longer counts against the limit, so a busy skepd soon has room. */
 	for (int waited = 0; d && busy && waited < FIND_MS; waited += AGAIN_MS) {
-		if (!ctl_try(NULL, &d->ctl))
+		if (!ctl_try_own(NULL, &d->ctl))
 			break;
-		/* 0: skepd is outside of our pid namespace, where our pids are those of other processes */
+		/* 0: skepd is outside of our pid namespace, where our pids name other processes */
 		d->pid = ctl_peer_pid(d->ctl);
 		if (d->pid == 0 || ask(d, json_pack("{s:s}", "request", "status"), FIND_MS, &status) < 0)
 			break;
 		found = json_is_true(json_object_get(status, "ok")) && find_sink(d, status, lake);
 		busy = strcmp(code_of(status), "busy") == 0;
+		if (!lake && strcmp(code_of(status), "permission") == 0)
+			found = find_closed(d);
 		json_decref(status);
 		if (found)
 			return d;
@@ -177,6 +199,11 @@ struct run_daemon *run_daemon_find(const char *lake)
 const char *run_daemon_lake(const struct run_daemon *d)
 {
 	return d->lake;
+}
+
+bool run_daemon_is_closed(const struct run_daemon *d)
+{
+	return d->closed;
 }
 
 int run_daemon_pid(const struct run_daemon *d)
@@ -262,7 +289,8 @@ static int say_gone(int err)
 {
 	return skep_fail(
 		"run", SKEP_EXIT_RUNTIME,
-		"skepd did not begin the run: %s; try again, or collect without it into a lake of your own: --lake FOLDER",
+		"skepd did not begin the run: %s; try again, or collect without it into a lake of your own: "
+		"--lake FOLDER",
 		err == -EAGAIN  ? "no answer"
 		: err == -EPIPE ? "it closed the connection"
 				: strerror(-err));
@@ -282,7 +310,8 @@ static int say_refused(const json_t *answer, const char *detail)
 	else
 		code = skep_fail(
 			"run", SKEP_EXIT_RUNTIME,
-			"skepd does not collect this run: %s\nTo collect without skepd, use a lake of your own: --lake FOLDER",
+			"skepd does not collect this run: %s\nTo collect without skepd, use a lake of your own: "
+			"--lake FOLDER",
 			safe ? safe : "");
 	free(safe);
 	return code;
@@ -446,7 +475,7 @@ static void on_again(uv_timer_t *timer)
 		over(d);
 		return;
 	}
-	if (d->ctl || !ctl_try(NULL, &d->ctl))
+	if (d->ctl || !ctl_try_own(NULL, &d->ctl))
 		return;
 	if (!resume(d) || d->forgotten || (d->ended && !send_end(d)) || read_lines(d) < 0)
 		disconnect(d);

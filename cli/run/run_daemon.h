@@ -17,11 +17,13 @@
 struct run_daemon;
 
 /*
- * Finds the skepd at the control socket, if this user may connect, and if it writes the lake in that folder (NULL: any
- * lake) and this user can read the lake.  Otherwise NULL, without a message.
+ * Finds the skepd at the control socket, if it writes the lake in that folder (NULL: any lake), and this user may read
+ * the lake or gets copies from it (run_daemon_is_closed()).  Otherwise NULL, without a message.
  */
 struct run_daemon *run_daemon_find(const char *lake);
 const char *run_daemon_lake(const struct run_daemon *); /* the lake's path, from skepd */
+/* May this user not read that lake? Then own_runs_open() opens a copy of the run. */
+bool run_daemon_is_closed(const struct run_daemon *);
 int run_daemon_pid(const struct run_daemon *);
 
 /*

@@ -16,6 +16,9 @@ static const struct command_option options[] = {
 	  COMMAND_AT(struct run_options, name) },
 	{ "pipeline", .value = "NAME", .help = "name of the work that runs again and again (default: the tool)",
 	  COMMAND_AT(struct run_options, pipeline) },
+	{ "task", .value = "NAME",
+	  .help = "begin no run: CMD is this task of the run around it, or this step of its engine's task",
+	  .min = 1, COMMAND_AT(struct run_options, task) },
 	{ "lake", .value = "FOLDER",
 	  .help = "where skep keeps the run (default: $SKEP_LAKE, /var/lib/skep/lake for root, else "
 		  "~/.local/share/skep/lake; without the privilege to collect: skepd's)",
@@ -47,24 +50,28 @@ const struct command cmd_run = {
 	.operands = "[--] CMD [ARG...]",
 	.summary = "run a command and report all that it ran",
 	.about =
-		"Runs CMD, follows all its descendants, and prints what ran and what it cost to stderr (stdout is CMD's). "
-		"Where a skepd writes the lake that keeps the run, skepd collects it, and members of group skep need no privilege. "
-		"Else skep run collects, as root or with CAP_BPF and CAP_PERFMON.\n",
+		"Runs CMD, follows all its descendants, and prints a report of their work and cost to stderr (stdout "
+		"is CMD's). If a running skepd writes the lake of this run, skepd collects the run, and you need no "
+		"privilege. Else skep run collects it, as root or with CAP_BPF and CAP_PERFMON.\n",
 	.options = options,
 	.notes =
-		"Where skepd collects, it has its own configuration: skep run refuses --interval, --otlp, --otlp-wait and "
-		"--plugin-dir there; give a lake of your own with --lake.\n"
+		"Where skepd collects, it has its own configuration: skep run refuses --interval, --otlp, --otlp-wait "
+		"and --plugin-dir there; give a lake of your own with --lake.\n"
 		"\n"
 		"CMD runs in the same process group, session and terminal, with the same signals, descriptors and "
-		"environment, plus SKEP_RUN=<id of the run> and, with --otlp, TRACEPARENT, by which spans of CMD's own hang "
-		"below the run's; the run's own hangs below that of a TRACEPARENT that skep was started with. skep passes a "
-		"signal sent to it alone on to CMD. While it makes the report after CMD's end, SIGTERM or Ctrl-C twice leaves "
-		"at once.\n"
+		"environment, plus SKEP_RUN=<id of the run>. With --otlp, skep also sets TRACEPARENT, so that spans of "
+		"CMD become children of the run's span; if skep itself finds a TRACEPARENT, the run's span becomes a "
+		"child of that span. skep passes a signal sent to skep alone on to CMD. While skep makes the report "
+		"after CMD's end, SIGTERM or Ctrl-C twice ends it at once.\n"
 		"\n"
-		"Exit status: CMD's, or 128 + the signal that killed it; 127 when CMD is not found and 126 when it cannot be "
-		"executed (the run is kept with that status). Before CMD starts: 1 a failure, 2 wrong usage, 3 wrong "
-		"configuration, 4 a missing privilege or kernel feature, 5 a plugin of another version, 128 + signal when "
-		"interrupted.\n",
+		"With --task NAME, skep run tells the skepd that collects here, and sets SKEP_TASK=NAME for a skep run "
+		"around it, and then becomes CMD: the same process, with no report. It needs no privilege. Where nothing "
+		"collects, CMD just runs.\n"
+		"\n"
+		"Exit status: CMD's, or 128 + the signal that killed it; 127 when CMD is not found and 126 when it "
+		"cannot be executed (the run is kept with that status). Before CMD starts: 1 a failure, 2 wrong usage, "
+		"3 wrong configuration, 4 a missing privilege or kernel feature, 5 a plugin of another version, 128 + "
+		"signal when interrupted.\n",
 	.most = -1,
 	.passes_on = true,
 	.collects = true,
@@ -91,6 +98,9 @@ int run_options_parse(int argc, char **argv, struct run_options *o)
 		if (!o->plugin_dirs || json_array_append_new(o->plugin_dirs, json_string(*dir)) < 0)
 			return skep_usage("run", "--plugin-dir %s: not a path in UTF-8", *dir);
 	}
+	if (o->task && (o->name || o->pipeline || o->lake || o->json || o->no_report || o->no_live || o->interval ||
+			o->otlp || o->otlp_wait || o->detail || o->plugin_dir))
+		return skep_usage("run", "--task marks a step of the run around it, so it takes no other option");
 	if (optind == argc || !*argv[optind])
 		return skep_usage("run", "no command to run");
 	o->command = argv + optind;

@@ -44,6 +44,7 @@ void run_trace_missing(const struct collector *c, const char *endpoint, const ch
 	free(stats);
 	if (missing)
 		fprintf(to,
-			"skep run: --otlp %s: %llu records of this run have not arrived there; the lake has them (--otlp-wait %s)\n",
+			"skep run: --otlp %s: %llu records of this run have not arrived there; "
+			"the lake has them (--otlp-wait %s)\n",
 			endpoint, (unsigned long long)missing, waited);
 }

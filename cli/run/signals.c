@@ -2,8 +2,8 @@
 /*
  * cli/run/signals.c - the signals of `skep run`.
  *
- * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code tells
- * the kernel's signals from those of a process.  A terminal signals its whole foreground process
+ * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code separates
+ * the kernel's signals from a process's signals.  A terminal signals its whole foreground process
  * group with SI_KERNEL, so CMD has the signal already.  kill(2) sets SI_USER: skep passes such a
  * signal on to CMD if it was sent to skep alone.
  */
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Signals that skep does not handle: the two that cannot be caught, job control, those that a fault of skep raises, and
- * SIGCHLD (a pidfd reports CMD's end).
+ * Signals that skep does not handle: the two that no program can catch, job control, signals that a fault of skep
+ * raises, and SIGCHLD (a pidfd reports CMD's end).
  */
 static const int not_taken[] = {
 	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,

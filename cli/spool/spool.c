@@ -15,22 +15,22 @@ struct spool_options {
 };
 
 static const struct command_option words[] = {
-	{ "status", .help = "size, backlog, and how far each sink has come (the default)" },
+	{ "status", .help = "size of the spool, and the backlog of each sink (the default)" },
 	{ "check", .help = "check the file's structure, and every batch" },
 	{ "dead", .help = "the batches that receivers have refused for good, with the receivers' messages" },
 	{ "recover", .value = "FILE",
 	  .help = "copy every readable batch of a damaged file, FILE, into the spool" },
 	{ "drop", .value = "[SINK]",
-	  .help = "remove a sink that is no longer configured; with --dead: remove refused batches" },
+	  .help = "forget a sink that is no longer configured; with --dead: delete refused batches" },
 	{ 0 },
 };
 
 static const struct command_option options[] = {
-	{ "dead", .help = "drop: only refused batches; with SINK, only those of that sink",
+	{ "dead", .help = "drop: delete only the refused batches, of all sinks or of SINK",
 	  COMMAND_AT(struct spool_options, dead) },
 	{ "spool", .value = "PATH", .help = "the spool (default: " SPOOL_PATH ")",
 	  COMMAND_AT(struct spool_options, path) },
-	{ "json", .help = "for programs (status, dead)", COMMAND_AT(struct spool_options, json) },
+	{ "json", .help = "print JSON, for programs (status, dead)", COMMAND_AT(struct spool_options, json) },
 	{ 0 },
 };
 
@@ -38,11 +38,11 @@ static int run_spool(int argc, char **argv);
 
 const struct command cmd_spool = {
 	.name = "spool",
-	.summary = "inspect and repair the spool of records on their way to sinks",
+	.summary = "inspect and repair the spool, which keeps records until sinks have them",
 	.words = words,
 	.options = options,
 	.notes =
-		"status, check and dead work while skepd runs; stop it for recover and drop. check and recover exit "
+		"status, check and dead work while skepd runs; stop skepd for recover and drop. check and recover exit "
 		"with 1 when anything was damaged.\n",
 	.most = -1,
 	.run = run_spool,

@@ -5,22 +5,14 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
 #include "cli/base/skep.h"
 #include "cli/base/text.h"
 #include "cli/spool/spool.h"
+#include "core/base/clock.h"
 #include "spool/db.h"
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static int open_it(const char *path, struct spool_db **ret)
 {
@@ -39,7 +31,7 @@ struct looking {
 
 static uint64_t age_of(int64_t then_ns)
 {
-	int64_t now = now_ns();
+	int64_t now = (int64_t)clock_realtime_ns();
 
 	return then_ns > 0 && now > then_ns ? (uint64_t)(now - then_ns) : 0;
 }

@@ -22,6 +22,11 @@ uint64_t clock_boot_ns(void)
 	return (uint64_t)now_ns(CLOCK_BOOTTIME);
 }
 
+uint64_t clock_realtime_ns(void)
+{
+	return (uint64_t)now_ns(CLOCK_REALTIME);
+}
+
 int64_t clock_realtime_offset_ns(void)
 {
 	int64_t best = INT64_MAX, offset = 0;

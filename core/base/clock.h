@@ -11,6 +11,7 @@
 #define CLOCK_BOOT_ID_SIZE 37
 
 uint64_t clock_boot_ns(void);
+uint64_t clock_realtime_ns(void); /* since 1970 */
 /* CLOCK_REALTIME = boot time + this. */
 int64_t clock_realtime_offset_ns(void);
 /* The 36 characters of /proc/sys/kernel/random/boot_id; 0 or -errno. */

@@ -187,3 +187,17 @@ int confine_reader(void)
 	 */
 	return keep_only(BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH), &left);
 }
+
+int confine_file_reader(void)
+{
+	uint64_t left;
+
+	return keep_only(BIT(CAP_SETUID) | BIT(CAP_SETGID), &left);
+}
+
+int confine_all(void)
+{
+	uint64_t left;
+
+	return keep_only(0, &left);
+}

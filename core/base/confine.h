@@ -25,6 +25,14 @@ int confine_capabilities(const char *const *keep, uint64_t *ret_left);
  * for reading.  0 or -errno.
  */
 int confine_reader(void);
+/*
+ * The same for the process that reads engines' files (core/identify/engine_file.h): keeps only the capabilities for
+ * becoming another user.
+ */
+int confine_file_reader(void);
+
+/* The same for a process that needs none. */
+int confine_all(void);
 
 /* The number of "CAP_BPF" or "cap_bpf"; -1: no such capability. */
 int confine_capability(const char *name);

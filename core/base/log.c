@@ -172,15 +172,15 @@ static bool journal_print(const struct journal_entry *entry)
 	if (err == -EAGAIN) {
 		journal_missed++;
 	} else if (err == 0 && journal_missed > 0) {
-		struct journal_entry told = { .priority = SKEP_LOG_WARNING,
-					      .identifier = entry->identifier,
-					      .message = text };
+		struct journal_entry loss = {
+			.priority = SKEP_LOG_WARNING, .identifier = entry->identifier, .message = text
+		};
 
-		told.message_len = (size_t)snprintf(text, sizeof(text),
+		loss.message_len = (size_t)snprintf(text, sizeof(text),
 						    "%llu earlier messages are lost: the systemd journal did not "
 						    "accept them",
 						    (unsigned long long)journal_missed);
-		if (journal_try(&told, 0) == 0)
+		if (journal_try(&loss, 0) == 0)
 			journal_missed = 0;
 	}
 	done = err == 0 || err == -EAGAIN;
@@ -251,7 +251,7 @@ static void print_text(const struct log_place *place, int level, const char *sou
 }
 
 /* Logs the format as it is: all suppressed messages have it in common. */
-static void tell_held_back(int level, const char *source, const char *fmt, uint64_t n)
+static void report_held_back(int level, const char *source, const char *fmt, uint64_t n)
 {
 	char *text = NULL;
 	int len = asprintf(&text, "%llu more like this%s%s", (unsigned long long)n, fmt ? ": " : "", fmt ? fmt : "");
@@ -267,7 +267,7 @@ static void tell_held_back(int level, const char *source, const char *fmt, uint6
 void log_flush(void)
 {
 	pthread_once(&journal_once, journal_find);
-	log_rate_flush(tell_held_back);
+	log_rate_flush(report_held_back);
 }
 
 __attribute__((format(printf, 4, 0))) static void log_all(const struct log_place *place, int level, const char *source,
@@ -283,7 +283,7 @@ __attribute__((format(printf, 4, 0))) static void log_all(const struct log_place
 		return;
 	pthread_once(&journal_once, journal_find);
 	/* Debug has no limit: an operator who switched it on wants every line. */
-	if (level < SKEP_LOG_DEBUG && !log_rate_may(level, source, fmt, tell_held_back))
+	if (level < SKEP_LOG_DEBUG && !log_rate_may(level, source, fmt, report_held_back))
 		goto out;
 	va_copy(again, ap);
 	n = vsnprintf(small, sizeof(small), fmt, again);

@@ -16,7 +16,7 @@
 #define NS_PER_S 1000000000ull
 #define PLACES_MOST 1024         /* all further places share one bucket */
 /* the longest time without a report of suppressed lines, as long as any line is logged */
-#define TELL_NS (10 * NS_PER_S)
+#define REPORT_NS (10 * NS_PER_S)
 #define CHAINS 256u
 
 struct place {
@@ -35,7 +35,7 @@ static struct place *chains[CHAINS], *all;
 static struct place others = { .level = SKEP_LOG_WARNING };
 static unsigned n_places;
 static unsigned rate_burst = 50, rate_per_s = 10;
-static uint64_t tell_ns; /* when a report may be overdue; 0: no line is suppressed */
+static uint64_t report_due_ns; /* when a report may be overdue; 0: no line is suppressed */
 
 void log_rate(unsigned burst, unsigned per_s)
 {
@@ -58,30 +58,30 @@ static bool same_source(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static void tell_one(struct place *place, log_rate_tell tell)
+static void report_one(struct place *place, log_rate_report report)
 {
 	uint64_t n = place->held_back;
 
 	if (n == 0)
 		return;
 	place->held_back = 0;
-	tell(place->level, place == &others ? "others" : place->source, place->fmt, n);
+	report(place->level, place == &others ? "others" : place->source, place->fmt, n);
 }
 
-static void tell_overdue(uint64_t now, log_rate_tell tell)
+static void report_overdue(uint64_t now, log_rate_report report)
 {
-	if (tell_ns == 0 || now < tell_ns)
+	if (report_due_ns == 0 || now < report_due_ns)
 		return;
-	tell_ns = 0;
+	report_due_ns = 0;
 	for (struct place *place = all; place; place = place->next_of_all)
-		if (place->held_back > 0 && now - place->since_ns >= TELL_NS)
-			tell_one(place, tell);
-		else if (place->held_back > 0 && (tell_ns == 0 || place->since_ns + TELL_NS < tell_ns))
-			tell_ns = place->since_ns + TELL_NS;
-	if (others.held_back > 0 && now - others.since_ns >= TELL_NS)
-		tell_one(&others, tell);
-	else if (others.held_back > 0 && (tell_ns == 0 || others.since_ns + TELL_NS < tell_ns))
-		tell_ns = others.since_ns + TELL_NS;
+		if (place->held_back > 0 && now - place->since_ns >= REPORT_NS)
+			report_one(place, report);
+		else if (place->held_back > 0 && (report_due_ns == 0 || place->since_ns + REPORT_NS < report_due_ns))
+			report_due_ns = place->since_ns + REPORT_NS;
+	if (others.held_back > 0 && now - others.since_ns >= REPORT_NS)
+		report_one(&others, report);
+	else if (others.held_back > 0 && (report_due_ns == 0 || others.since_ns + REPORT_NS < report_due_ns))
+		report_due_ns = others.since_ns + REPORT_NS;
 }
 
 static struct place *place_get(int level, const char *source, const char *fmt, uint64_t now)
@@ -113,14 +113,14 @@ static struct place *place_get(int level, const char *source, const char *fmt, u
 	return place;
 }
 
-bool log_rate_may(int level, const char *source, const char *fmt, log_rate_tell tell)
+bool log_rate_may(int level, const char *source, const char *fmt, log_rate_report report)
 {
 	uint64_t now = now_ns();
 	struct place *place;
 	bool may;
 
 	pthread_mutex_lock(&lock);
-	tell_overdue(now, tell);
+	report_overdue(now, report);
 	place = place_get(level, source, fmt, now);
 	place->tokens += (double)(now - place->filled_ns) * rate_per_s / (double)NS_PER_S;
 	if (place->tokens > rate_burst)
@@ -129,22 +129,22 @@ bool log_rate_may(int level, const char *source, const char *fmt, log_rate_tell 
 	may = place->tokens >= 1;
 	if (may) {
 		place->tokens -= 1;
-		tell_one(place, tell);
+		report_one(place, report);
 	} else if (place->held_back++ == 0) {
 		place->since_ns = now;
-		if (tell_ns == 0)
-			tell_ns = now + TELL_NS;
+		if (report_due_ns == 0)
+			report_due_ns = now + REPORT_NS;
 	}
 	pthread_mutex_unlock(&lock);
 	return may;
 }
 
-void log_rate_flush(log_rate_tell tell)
+void log_rate_flush(log_rate_report report)
 {
 	pthread_mutex_lock(&lock);
 	for (struct place *place = all; place; place = place->next_of_all)
-		tell_one(place, tell);
-	tell_one(&others, tell);
-	tell_ns = 0;
+		report_one(place, report);
+	report_one(&others, report);
+	report_due_ns = 0;
 	pthread_mutex_unlock(&lock);
 }

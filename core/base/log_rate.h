@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 /* Reports `held_back` suppressed lines of a place.  log_rate calls it with its lock held. */
-typedef void (*log_rate_tell)(int level, const char *source, const char *fmt, uint64_t held_back);
+typedef void (*log_rate_report)(int level, const char *source, const char *fmt, uint64_t held_back);
 
 void log_rate(unsigned burst, unsigned per_s);
 /*
  * Whether the place may log this line.  A level, a source and the address of the format identify a place.  First
  * reports the place's suppressed lines, and all overdue ones.  Any thread.
  */
-bool log_rate_may(int level, const char *source, const char *fmt, log_rate_tell);
+bool log_rate_may(int level, const char *source, const char *fmt, log_rate_report);
 /* Reports all suppressed lines. */
-void log_rate_flush(log_rate_tell);
+void log_rate_flush(log_rate_report);
 
 #endif

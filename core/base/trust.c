@@ -40,7 +40,8 @@ static int check_folder(const char *real, const char *path, const struct stat *s
 	if ((st->st_mode & others) && !(st->st_mode & S_ISVTX)) {
 		snprintf(
 			why, why_size,
-			"%s: the folder %s is writable by %s (mode %04o): a writer can replace what lies below it; chmod go-w %s",
+			"%s: the folder %s is writable by %s (mode %04o): a writer can replace what lies below it; "
+			"chmod go-w %s",
 			real, path, st->st_mode & S_IWOTH ? "everybody" : "its group", (unsigned)(st->st_mode & 07777),
 			path);
 		return -EPERM;

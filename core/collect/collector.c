@@ -13,6 +13,8 @@
 #include "core/process/saved.h"
 #include "core/collect/collector_priv.h"
 #include "core/base/log.h"
+#include "core/identify/container_state.h"
+#include "core/identify/pods.h"
 #include "core/rules/rules_file.h"
 
 #define BATCH_AGE_NS 1000000000ull
@@ -85,8 +87,11 @@ static void destroy(struct collector *c)
 	ledger_mark_free(c->ledger_last);
 	ledger_free(c->ledger);
 	facets_free(c->facets);
+	pods_close(c->pods);
+	container_states_free(c->container_states);
 	cgroups_free(c->cgroups);
 	containers_free(c->containers);
+	recognizers_unref(c->recognizers);
 	tools_free(c->tools);
 	redact_free(c->redact);
 	verdict_close(&c->verdict);
@@ -95,6 +100,38 @@ static void destroy(struct collector *c)
 	free(c->kernel);
 	c->magic = 0;
 	free(c);
+}
+
+static void file_answer(void *owner, skep_process_cb cb, void *token, const struct skep_process_text *text)
+{
+	(void)owner;
+	cb(NULL, token, text);
+}
+
+static void task_answer(struct skep_instance *inst, void *token, const struct skep_process_text *text)
+{
+	(void)inst;
+	track_file_answer(token, text->error, &text->cmdline, clock_boot_ns());
+}
+
+static void state_answer(struct skep_instance *inst, void *token, const struct skep_process_text *text)
+{
+	(void)inst;
+	container_states_answer(token, text->error, &text->cmdline);
+}
+
+static int read_file(void *arg, const struct engine_file *file, void *token)
+{
+	struct collector *c = MAGIC_OBJECT(collector, arg);
+
+	return c->file_reader ? reader_ask_file(c->file_reader, c, file, task_answer, token) : -EPIPE;
+}
+
+static int read_state(void *arg, const struct engine_file *file, void *token)
+{
+	struct collector *c = MAGIC_OBJECT(collector, arg);
+
+	return c->file_reader ? reader_ask_file(c->file_reader, c, file, state_answer, token) : -EPIPE;
 }
 
 int collector_new(uv_loop_t *loop, const struct config *config, const struct collector_options *options,
@@ -131,8 +168,12 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	c->tools = tools_new(config->tools, diag);
 	c->redact = redact_new(config->redact, diag);
 	c->containers = containers_new(config->containers, diag);
-	if (!c->tools || !c->redact || !c->containers)
+	c->recognizers = recognizers_new(config->recognizers, diag);
+	if (c->tools && c->recognizers)
+		recognizers_test(c->recognizers, c->tools, true, diag);
+	if (!c->tools || !c->redact || !c->containers || !c->recognizers || diag->n_errors > 0)
 		goto out;
+	collector_boundaries(c);
 	err = -ENOMEM;
 	c->cgroups = cgroups_new(NULL);
 	c->facets = facets_new();
@@ -171,6 +212,19 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 		if (err < 0)
 			goto out;
 	}
+	if (c->options.file_reader) {
+		err = reader_new(loop, c->options.file_reader, file_answer, &c->file_reader);
+		if (err == 0 && !(c->container_states = container_states_new(read_state, c)))
+			err = -ENOMEM;
+		if (err < 0)
+			goto out;
+	}
+	if (config->pod_logs && *config->pod_logs) {
+		c->pods = pods_new(loop, config->pod_logs);
+		err = c->pods ? 0 : -ENOMEM;
+		if (err < 0)
+			goto out;
+	}
 	timers[0] = &c->pump;
 	timers[1] = &c->tick;
 	timers[2] = &c->sample;
@@ -195,7 +249,8 @@ bool collector_left_behind(const struct collector *c)
 		for (const struct skep_instance *inst = lists[i]; inst; inst = inst->next)
 			if (((const struct instance_data *)inst->extra)->left_behind && !instance_stopped(inst))
 				return true;
-	return c->spool_left_behind;
+	/* A log folder whose server does not answer must not delay the stop. */
+	return c->spool_left_behind || pods_listing(c->pods);
 }
 
 struct collector *collector_free(struct collector *c)
@@ -241,12 +296,18 @@ static int connect_all(struct collector *c, struct diag *diag)
 {
 	struct track_env env = {
 		.tools = c->tools,
+		.recognizers = c->recognizers,
 		.cgroups = c->cgroups,
+		.pods = c->pods,
+		.container_states = c->container_states,
 		.runs_only = c->options.runs_only,
+		.fold_forks = c->config->fold_forks,
 		.start_ns = c->start_ns,
 		.rule_eval = c->rule_eval,
 		.run_found = collector_run_found,
+		.run_changed = collector_run_changed,
 		.run_over = collector_run_over,
+		.read_file = c->file_reader ? read_file : NULL,
 		.arg = c,
 	};
 	const struct skep_stream *process = NULL, *sample = NULL;
@@ -277,8 +338,12 @@ static int connect_all(struct collector *c, struct diag *diag)
 	c->stream_sample = delivery_stream_add(c->delivery, &record_stream_tool_sample);
 	c->stream_loss = delivery_stream_add(c->delivery, &record_stream_loss);
 	c->stream_ledger = delivery_stream_add(c->delivery, &record_stream_ledger);
-	if (c->stream_ledger < 0 || c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 ||
-	    c->stream_task < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+	c->stream_audit = delivery_stream_add(c->delivery, &record_stream_audit);
+	c->stream_finding = delivery_stream_add(c->delivery, &record_stream_finding);
+	c->stream_findings = delivery_stream_add(c->delivery, &record_stream_findings);
+	if (c->stream_finding < 0 || c->stream_findings < 0 || c->stream_ledger < 0 || c->stream_audit < 0 ||
+	    c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_task < 0 ||
+	    c->stream_sample < 0 || c->stream_loss < 0)
 		return -ENOMEM;
 	env.facets = c->facets;
 	env.emit = delivery_emit;
@@ -288,8 +353,13 @@ static int connect_all(struct collector *c, struct diag *diag)
 	env.process_size = process->record_size;
 	env.sample_stream = c->stream_process_sample;
 	env.sample_size = sample->record_size;
+	env.finding_stream = c->stream_finding;
+	env.findings_stream = c->stream_findings;
+	env.host = c->host_name;
+	env.boot_id = c->boot_id;
 	err = track_new(&env, &c->track);
-	return err;
+	/* the report of `skep run` says what its run showed */
+	return err < 0 || c->options.runs_only ? err : track_findings(c->track, &c->config->findings);
 }
 
 int collector_open(struct collector *c, struct diag *diag)
@@ -343,6 +413,7 @@ int collector_start(struct collector *c, struct diag *diag)
 		return -EINVAL;
 	if (collector_spool_restore(c)) {
 		saved_restore(c->track);
+		saved_findings_read(c->track, c->left.findings, c->left.findings_size, clock_boot_ns());
 		if (c->rule_eval && rule_eval_rules(c->rule_eval))
 			/* this skepd's rules may differ from the previous one's */
 			track_reevaluate(c->track, clock_boot_ns());

@@ -34,6 +34,8 @@ struct collector_options {
 	const struct config_spool *spool;
 	/* borrowed, outlives the collector; NULL: arguments of processes older than skepd stay unknown */
 	struct reader_process *reader;
+	/* the same for engines' files; NULL: tasks keep the names that their commands show */
+	struct reader_process *file_reader;
 	uint64_t batch_age_ns; /* the longest time that a batch stays open; 0: 1 s */
 	/*
 	 * For `skep run`, whose user waits: when a run ends, the collector waits at most remote_ns for this sink, whose
@@ -61,6 +63,7 @@ int collector_start(struct collector *, struct diag *);
 struct ruleset;
 struct rule_eval;
 int collector_rules(struct collector *, struct ruleset *);
+struct track *collector_track(struct collector *); /* borrowed, to look at processes and runs; NULL before the start */
 struct rule_eval *collector_rule_eval(struct collector *); /* borrowed, for its counts; NULL: with runs only */
 
 /*
@@ -70,6 +73,8 @@ struct rule_eval *collector_rule_eval(struct collector *); /* borrowed, for its 
  * ended; -EEXIST: a run has this id.
  */
 int collector_run_begin(struct collector *, const struct run_spec *);
+/* The live process of that pid and user is a task, or a step of its engine's task, from now on.  0, -ESRCH, -ENOMEM. */
+int collector_task_begin(struct collector *, uint32_t pid, uint32_t uid, const struct skep_str *name);
 /* The caller will not call collector_run_end() for this run: the run ends when its root does. */
 void collector_run_leave(struct collector *, const char *id);
 /*
@@ -112,6 +117,17 @@ void collector_attached(const struct collector *,
 				   uint64_t left_ns),
 			void *arg);
 
+/* Calls sampled after each sample, when track_watch_pass() finds new figures.  Borrowed; NULL: none. */
+struct collector_watch {
+	void (*sampled)(void *arg);
+	void *arg;
+};
+void collector_watch(struct collector *, const struct collector_watch *);
+/* Closes the open batches.  Returns the number up to which sinks get what the collector has emitted so far. */
+uint64_t collector_emitted(struct collector *);
+/* Whether the sink of that name has acknowledged all batches up to that number. */
+bool collector_acknowledged(const struct collector *, const char *sink, uint64_t number);
+
 /* Calls cb for each run that has not ended: id, name, start, number of live processes, whether found by session. */
 void collector_runs(const struct collector *, void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns,
 		    uint64_t alive, bool found), void *arg);
@@ -136,6 +152,9 @@ struct collector_live {
 	uint64_t lost; /* records, all places */
 };
 int collector_live(const struct collector *, const char *run_id, struct collector_live *ret);
+
+/* Sends the head of a run's audit to all sinks; uid: of the user who publishes it. */
+void collector_audit(struct collector *, const char *run, const char *head, uint64_t entries, uint32_t uid);
 
 /* The counts of a stream that the core emits, for each sink: seen = delivered + filtered + lost + pending. */
 struct collector_stream_stats {
@@ -168,6 +187,11 @@ struct collector_self {
 	uint64_t lag_ns, lag_worst_ns; /* delay of the loop's last tick, and the longest delay */
 };
 void collector_self(const struct collector *, struct collector_self *ret);
+/*
+ * What reads engines' files: "own", child processes of skepd; "unit", skep-reader.service; "none", because skepd lacks
+ * the capabilities and the unit does not answer; "off", by read_engine_files.
+ */
+const char *collector_engine_files(const struct collector *);
 /* path NULL: no spool is configured.  open false: skepd could not open it, and keeps all batches in memory. */
 struct collector_spool {
 	const char *path; /* borrowed until the next reload */

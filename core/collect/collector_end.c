@@ -10,6 +10,7 @@
 #include "core/base/magic.h"
 #include "core/collect/collector_priv.h"
 #include "core/base/log.h"
+#include "core/identify/pods.h"
 
 /*
  * The kernel frees a process after a grace period of RCU, 12 to 30 ms after the reap, and only then sends the final
@@ -56,6 +57,14 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 	}
 	collector_run_out(c, run);
 	return 0;
+}
+
+int collector_task_begin(struct collector *c, uint32_t pid, uint32_t uid, const struct skep_str *name)
+{
+	if (!c->track)
+		return -ESRCH;
+	collector_flush_lifecycle(c); /* reads the process's fork, which places it in its parent's run and task */
+	return track_task_named(c->track, pid, uid, name, clock_boot_ns());
 }
 
 void collector_run_leave(struct collector *c, const char *id)
@@ -199,6 +208,23 @@ static bool sinks_settled(const struct collector *c, const char *only, uint64_t 
 	return true;
 }
 
+uint64_t collector_emitted(struct collector *c)
+{
+	delivery_flush(c->delivery);
+	return delivery_last_id(c->delivery);
+}
+
+bool collector_acknowledged(const struct collector *c, const char *sink, uint64_t number)
+{
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct instance_data *data = inst->extra;
+
+		if (data->sink && strcmp(sink, inst->name) == 0)
+			return delivery_sink_settled(data->sink, number);
+	}
+	return false;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct collector *c = MAGIC_OBJECT(collector, handle->data);
@@ -216,6 +242,9 @@ static void close_handles(struct collector *c)
 		uv_close((uv_handle_t *)timers[i], on_closed);
 	reader_close(c->reader); /* the reader frees itself in the same turn of the loop */
 	c->reader = NULL;
+	reader_close(c->file_reader);
+	c->file_reader = NULL;
+	pods_stop(c->pods);
 }
 
 static void on_spool_ended(void *arg)
@@ -345,6 +374,7 @@ static void step_stop(struct collector *c)
 			return;
 		if (c->track) {
 			track_drained(c->track, UINT64_MAX, now_ns); /* all probes have stopped */
+			track_late_over(c->track);
 			/* else the next skepd reads the final records from the pinned ring */
 			if (!c->pins.dir || !saves_state(c))
 				track_finals_over(c->track, now_ns);

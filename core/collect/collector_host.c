@@ -107,7 +107,7 @@ static bool is_waited_for(const struct instance_data *data)
 
 void collector_facets_drained(struct collector *c)
 {
-	uint64_t least = UINT64_MAX, told = UINT64_MAX;
+	uint64_t least = UINT64_MAX, reported = UINT64_MAX;
 
 	if (!c->track)
 		return;
@@ -120,10 +120,10 @@ void collector_facets_drained(struct collector *c)
 		if (is_waited_for(data) && data->drained_ns < least)
 			least = data->drained_ns;
 		/* 0: the probe never calls drained(), so its silence means nothing. */
-		if (data->lifecycle && data->drained_ns > 0 && data->drained_ns < told)
-			told = data->drained_ns;
+		if (data->lifecycle && data->drained_ns > 0 && data->drained_ns < reported)
+			reported = data->drained_ns;
 	}
-	track_told(c->track, told);
+	track_reported(c->track, reported);
 	track_drained(c->track, least, clock_boot_ns());
 }
 
@@ -331,6 +331,13 @@ static int host_process_read(struct skep_instance *inst, const struct skep_upid 
 	return c->reader ? reader_ask(c->reader, inst, who, uid, what, cb, arg) : -EPIPE;
 }
 
+static const struct skep_boundaries *host_boundaries(struct skep_instance *inst)
+{
+	const struct collector *c = MAGIC_OBJECT(collector, inst->owner);
+
+	return &c->boundaries;
+}
+
 static void host_stopped(struct skep_instance *inst)
 {
 	const struct collector *c = MAGIC_OBJECT(collector, inst->owner);
@@ -365,6 +372,7 @@ const struct instance_ops collector_ops = {
 	.settle_soon = host_settle_soon,
 	.detail_over = host_detail_over,
 	.process_read = host_process_read,
+	.boundaries = host_boundaries,
 	.stopped = host_stopped,
 };
 

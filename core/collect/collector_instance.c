@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/collect/collector_priv.h"
 #include "core/delivery/batch.h"
+#include "core/plugin/note.h"
 
 #define RETRY_FIRST_NS 1000000000ull
 #define RETRY_MOST_NS 300000000000ull
@@ -42,8 +43,8 @@ static int data_new(struct collector *c, struct skep_instance *inst)
 	data->probe = desc->kind == SKEP_KIND_PROBE;
 	data->streams = calloc(desc->n_streams + 1u, sizeof(*data->streams));
 	data->lost = calloc(desc->n_streams + 1u, sizeof(*data->lost));
-	data->told = calloc(desc->n_streams + 1u, sizeof(*data->told));
-	if (!data->streams || !data->lost || !data->told)
+	data->reported = calloc(desc->n_streams + 1u, sizeof(*data->reported));
+	if (!data->streams || !data->lost || !data->reported)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < desc->n_streams; i++) {
 		data->streams[i] = -1;
@@ -70,7 +71,7 @@ void collector_instance_free(struct skep_instance *inst)
 		collector_data_let_go(data);
 		free(data->streams);
 		free(data->lost);
-		free(data->told);
+		free(data->reported);
 		free(data);
 	}
 	instance_free(inst);
@@ -140,7 +141,8 @@ int collector_streams_add(struct collector *c, struct skep_instance *inst, struc
 			if (err == -EEXIST) {
 				diag_add(
 					diag, DIAG_WARNING, NULL, 0, 0,
-					"%s: another plugin already has a stream \"%s\"; skepd ignores the figures of this one",
+					"%s: another plugin already has a stream \"%s\"; "
+					"skepd ignores the figures of this one",
 					inst->name, s->name);
 				err = 0;
 			}
@@ -177,7 +179,7 @@ int collector_failed(struct collector *c, struct skep_instance *inst, const char
 	bool fatal = must_run(c, inst);
 
 	diag_add(diag, fatal ? DIAG_ERROR : DIAG_WARNING, NULL, 0, 0, "%s %s does not %s: %s%s",
-		 data->probe ? "probe" : "sink", inst->name, doing, inst->reason ? inst->reason : strerror(-err),
+		 collector_instance_kind(inst), inst->name, doing, inst->reason ? inst->reason : strerror(-err),
 		 fatal ? "" : "; going on without it, trying again later");
 	collector_retry_later(data);
 	return fatal ? err : 0;
@@ -204,5 +206,5 @@ void collector_retry(struct collector *c, struct instance_data *data)
 
 const char *collector_instance_kind(const struct skep_instance *inst)
 {
-	return inst->plugin->note.kind == SKEP_KIND_PROBE ? "probe" : "sink";
+	return note_kind_name(inst->plugin->note.kind);
 }

@@ -22,7 +22,7 @@ void collector_data_fold(struct collector *c, struct instance_data *from, struct
 
 			if (to) {
 				to->lost[s][where] += n;
-				to->told[s][where] += from->told[s][where];
+				to->reported[s][where] += from->reported[s][where];
 			} else {
 				if (from->streams[s] < 0) /* else delivery has counted it */
 					c->gone_lost[where] += n;
@@ -31,7 +31,7 @@ void collector_data_fold(struct collector *c, struct instance_data *from, struct
 				if (where == SKEP_LOSS_KERNEL && desc->streams[s]->role == SKEP_ROLE_PROC_FINAL)
 					c->gone_finals += n;
 			}
-			from->lost[s][where] = from->told[s][where] = 0;
+			from->lost[s][where] = from->reported[s][where] = 0;
 		}
 }
 

@@ -81,13 +81,19 @@ void collector_run_out(struct collector *c, struct run *run)
 		      run->ended ? run->end_ns : run->start_ns, &rec, &context);
 }
 
-/* The tracker has found a run by its session.  It also reports the run's end, when the root has ended. */
+/* The tracker has found a run.  It also reports what it learns about the run, and the run's end. */
 void collector_run_found(void *arg, struct run *run)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
 
 	collector_lost(c, run->lost_begin);
 	collector_run_out(c, run);
+}
+
+/* A record of the run again: the lake keeps the newest of a run's id. */
+void collector_run_changed(void *arg, struct run *run)
+{
+	collector_run_out(MAGIC_OBJECT(collector, arg), run);
 }
 
 void collector_run_over(void *arg, struct run *run)
@@ -166,6 +172,8 @@ void collector_sample_out(struct collector *c)
 	if (track_swept_ns(c->track))
 		saved_settle(c->track, s.now_ns);
 	sampler_take(track_sampler(c->track), true, NULL, cell_out, &s);
+	if (c->stop == STOP_NOT)
+		track_findings_look(c->track, c->interval_ns, s.now_ns);
 	if (c->config->process_interval_ns && s.now_ns - c->processes_sampled_ns >= c->config->process_interval_ns) {
 		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);
 		c->processes_sampled_ns = s.now_ns;
@@ -178,6 +186,13 @@ void collector_sample_out(struct collector *c)
 	c->sampled_ns = s.now_ns;
 	c->sample_due = false;
 	c->samples_due = true;
+	if (c->watch)
+		c->watch->sampled(c->watch->arg);
+}
+
+void collector_watch(struct collector *c, const struct collector_watch *watch)
+{
+	c->watch = watch;
 }
 
 void collector_run_sample_out(struct collector *c, struct run *run)
@@ -198,30 +213,37 @@ static const char *const where_names[DELIVERY_LOSSES] = {
 };
 
 static void loss_record(struct collector *c, const char *instance, const char *stream, int where, uint64_t total,
-			uint64_t *told)
+			uint64_t *reported)
 {
 	struct record_loss rec = {
 		.instance = text_str(instance),
 		.stream = text_str(stream),
 		.where = text_str(where_names[where]),
-		.count = total - *told,
+		.count = total - *reported,
 	};
 
 	/*
 	 * The total can shrink: a probe has meanwhile counted losses that "core" had reported.  A reported loss stays
 	 * reported.
 	 */
-	if (total <= *told)
+	if (total <= *reported)
 		return;
-	*told = total;
+	*reported = total;
 	delivery_emit(c->delivery, c->stream_loss, NULL, clock_boot_ns(), &rec, NULL);
 }
 
 static void record_loss(void *arg, const char *sink, const struct skep_stream *stream, enum skep_loss where, uint64_t n)
 {
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
-	loss_record(arg, sink, stream->name, (int)where, n, &told);
+	loss_record(arg, sink, stream->name, (int)where, n, &reported);
+}
+
+void collector_audit(struct collector *c, const char *run, const char *head, uint64_t entries, uint32_t uid)
+{
+	const struct record_audit rec = { text_str(run), text_str(head), entries, uid };
+
+	delivery_emit(c->delivery, c->stream_audit, NULL, clock_boot_ns(), &rec, NULL);
 }
 
 void collector_data_loss_out(struct collector *c, struct instance_data *data)
@@ -231,14 +253,14 @@ void collector_data_loss_out(struct collector *c, struct instance_data *data)
 	for (uint32_t s = 0; s < inst->plugin->desc->n_streams; s++)
 		for (int where = SKEP_LOSS_KERNEL; where < DELIVERY_LOSSES; where++)
 			loss_record(c, inst->name, inst->plugin->desc->streams[s]->name, where, data->lost[s][where],
-				    &data->told[s][where]);
+				    &data->reported[s][where]);
 }
 
 void collector_loss_out(struct collector *c)
 {
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		collector_data_loss_out(c, inst->extra);
-	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->told_missing);
+	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->reported_missing);
 	/* Losses on the way to sinks.  The loop above has reported the kernel's losses with the probes' names. */
 	delivery_losses(c->delivery, record_loss, c);
 }
@@ -393,4 +415,15 @@ void collector_self(const struct collector *c, struct collector_self *ret)
 		self.readers_replaced = s.replaced;
 	}
 	*ret = self;
+}
+
+const char *collector_engine_files(const struct collector *c)
+{
+	struct reader_stats s = { 0 };
+
+	if (!c->config->read_engine_files)
+		return "off";
+	if (c->file_reader)
+		s = reader_stats(c->file_reader);
+	return !s.alive || !s.ready ? "none" : c->options.file_reader->unit ? "unit" : "own";
 }

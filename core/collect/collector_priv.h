@@ -29,7 +29,7 @@ struct instance_data {
 	/* by the plugin's stream number: the stream's number in delivery; -1: never delivered */
 	int *streams;
 	uint64_t (*lost)[DELIVERY_LOSSES]; /* losses, by the plugin's stream number */
-	uint64_t (*told)[DELIVERY_LOSSES]; /* the part of `lost` that loss records have reported */
+	uint64_t (*reported)[DELIVERY_LOSSES]; /* the part of `lost` that loss records have reported */
 	struct skep_instance *after; /* the instance that this one replaces, and whose records come first; NULL: none */
 	uint64_t leave_ns;       /* in collector.leaving: the collector stops it then at the latest */
 	bool left_behind;        /* its work() does not return: the collector has abandoned it, and ignores it */
@@ -68,6 +68,10 @@ struct left {
 	size_t lines_size;
 	void *samples;
 	size_t samples_size;
+	void *facets;
+	size_t facets_size;
+	void *findings;
+	size_t findings_size;
 	unsigned unread; /* pieces that this skepd could not read */
 	char why[256]; /* why the spool could not be opened; "": no error */
 };
@@ -89,6 +93,7 @@ struct collector {
 	struct verdict verdict;
 	struct pins pins;
 	struct reader *reader;  /* NULL: skepd cannot read other processes' arguments */
+	struct reader *file_reader; /* NULL: it reads no files of engines */
 	struct rule_eval *rule_eval;    /* NULL: with runs only */
 	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe last reported it */
 	bool excluded_known;
@@ -99,7 +104,11 @@ struct collector {
 	bool reevaluating;
 	struct tools *tools;
 	struct redact *redact;
+	struct pods *pods; /* NULL: option pod_logs is empty */
+	struct container_states *container_states; /* NULL: without file_reader */
 	struct containers *containers;
+	struct recognizers *recognizers;
+	struct skep_boundaries boundaries; /* lists for probes */
 	struct cgroups *cgroups;
 	struct facets *facets;
 	struct delivery *delivery;
@@ -109,6 +118,7 @@ struct collector {
 	/* levels at the first cut, and at the last two cuts; NULL: no cut yet */
 	struct ledger_mark *ledger_first, *ledger_before, *ledger_last;
 	int stream_process, stream_run, stream_task, stream_sample, stream_loss, stream_ledger, stream_process_sample;
+	int stream_audit, stream_finding, stream_findings;
 	bool running;
 	uv_timer_t pump;   /* calls delivery_tick() when a batch is due */
 	uv_timer_t tick;   /* housekeeping, a few times a second */
@@ -119,9 +129,9 @@ struct collector {
 	uint64_t sampled_ns;
 	uint64_t processes_sampled_ns; /* when the collector last emitted process.sample records */
 	bool sample_due;   /* a sample waits for the end of a sweep */
-	uint64_t told_missing; /* missing final records that loss records have reported */
+	uint64_t reported_missing; /* missing final records that loss records have reported */
 	/*
-	 * Losses of removed instances: those that delivery does not count, those in the kernel, those of final records.
+	 * Losses of removed instances: losses that delivery does not count, losses in the kernel, lost final records.
 	 */
 	uint64_t gone_lost[DELIVERY_LOSSES], gone_kernel, gone_finals;
 	uint64_t parts;                /* instances made so far: the last serial */
@@ -133,6 +143,7 @@ struct collector {
 	struct ending *endings;
 	struct attachment *attachments;
 	uint64_t last_attachment; /* its id */
+	const struct collector_watch *watch; /* borrowed; NULL: none */
 	uint64_t groups;          /* bits: groups of the verdict map that runs use */
 	struct left left;
 	struct marked *marked;
@@ -170,6 +181,10 @@ void collector_tick_start(struct collector *);
 int collector_first_rules(struct collector *, struct diag *);
 void collector_names_came(void *collector); /* late names of users or groups have arrived */
 void collector_rules_tick(struct collector *, uint64_t now_ns);
+
+/* collector_boundaries.c */
+/* fetches the lists again, and raises their generation if one has changed */
+void collector_boundaries(struct collector *);
 
 /* collector_instance.c */
 int collector_instance_new(struct collector *, const struct config *, const struct config_plugin *, uint32_t kind,
@@ -210,7 +225,7 @@ void collector_data_fold(struct collector *, struct instance_data *from, struct 
 
 /* collector_host.c */
 extern const struct instance_ops collector_ops;
-/* the drained time or the state of a probe has changed: tells the tracker */
+/* Reports to the process table that the drained time or the state of a probe has changed. */
 void collector_facets_drained(struct collector *);
 int collector_submit(void *inst, const struct skep_batch *);
 
@@ -230,12 +245,14 @@ void collector_run_sample_out(struct collector *, struct run *);
 void collector_loss_out(struct collector *);
 void collector_data_loss_out(struct collector *, struct instance_data *);
 void collector_run_found(void *c, struct run *);
+void collector_run_changed(void *c, struct run *);
 void collector_run_over(void *c, struct run *);
 
 /* collector_detail.c */
 void collector_detail_record(struct collector *, struct skep_instance *, const struct skep_stream *, int out_stream,
 			     const struct skep_upid *, uint64_t time_ns, const void *rec);
 void collector_detail_over(struct collector *, uint64_t id, const char *why);
+void collector_drain(struct collector *); /* lets the records of ended processes leave */
 void collector_flush_lifecycle(struct collector *); /* drains the life-cycle probes now */
 void collector_details_tick(struct collector *, uint64_t now_ns); /* ends the details whose time or run is over */
 /* at each sample: marks processes that joined their run otherwise than by fork */

@@ -102,7 +102,7 @@ static void settle_plugins(struct collector *c, struct reload *r)
 {
 	struct skep_instance **end;
 
-	/* Each instance leaves the list, and those that stay form a new list in the order of the file. */
+	/* Each instance leaves the list, and the remaining ones form a new list in the order of the file. */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
 		struct skep_instance *inst = settle(c, change, r->next->drain_ns);
@@ -148,8 +148,13 @@ static void settle_settings(struct collector *c, struct reload *r)
 	EXCHANGE(c->tools, r->tools);
 	EXCHANGE(c->redact, r->redact);
 	EXCHANGE(c->containers, r->containers);
+	EXCHANGE(c->recognizers, r->recognizers);
+	if (!c->options.runs_only)
+		track_findings(c->track, &c->config->findings); /* it has its memory since the start */
 	track_tools(c->track, c->tools);
+	track_recognizers(c->track, c->recognizers);
 	cgroups_identify(c->cgroups, c->containers);
+	collector_boundaries(c);
 	if (other_interval)
 		collector_sample_timer(c);
 }

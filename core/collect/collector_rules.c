@@ -28,6 +28,11 @@ int collector_rules(struct collector *c, struct ruleset *set)
 	return 0;
 }
 
+struct track *collector_track(struct collector *c)
+{
+	return c->track;
+}
+
 struct rule_eval *collector_rule_eval(struct collector *c)
 {
 	return c->rule_eval;
@@ -75,8 +80,9 @@ static void look_at_names(struct collector *c)
 
 	if (late_ns >= NAMES_LATE_NS && !c->names_late)
 		log_warning(
-			"names of users and groups: a look-up has not returned for %llu s: a directory server in nsswitch.conf may "
-			"not answer; rules with user or group do not hold for ids without a name",
+			"names of users and groups: a look-up has not returned for %llu s: "
+			"a directory server in nsswitch.conf may not answer; "
+			"rules with user or group do not hold for ids without a name",
 			(unsigned long long)(late_ns / 1000000000u));
 	else if (late_ns < NAMES_LATE_NS && c->names_late)
 		log_notice("names of users and groups: look-ups return again");

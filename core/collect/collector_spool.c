@@ -15,7 +15,10 @@
 #include "core/delivery/spooler.h"
 
 #define VALUE_RUNS "runs"       /* core/process/saved.h: the first line, and the runs */
+#define VALUE_ATTEMPTS "attempts" /* how often each task began (saved_attempts) */
 #define VALUE_SAMPLES "samples" /* the sampled counters (saved_samples) */
+#define VALUE_FINDINGS "findings" /* saved_findings */
+#define VALUE_FACETS "facets"   /* saved_facets */
 
 /* A probe's mark, as the spool stores it. */
 struct stored_mark {
@@ -81,9 +84,57 @@ static void add_runs(struct collector *c, struct delivery_commit *commit)
 	free(text);
 }
 
+/*
+ * Saves how often each task was tried.  In runs with many tasks these counts are much larger than the runs' lines: then
+ * only commits with samples save them, and a killed skepd loses the counts since the last such commit.
+ */
+static void add_attempts(struct collector *c, struct delivery_commit *commit, bool all)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *file = open_memstream(&text, &size);
+	bool any = false;
+	int err = file ? saved_attempts(c->track, file, all, !c->samples_due, &any) : -ENOMEM;
+
+	if (file && fclose(file) != 0)
+		err = -EIO;
+	if (err < 0)
+		track_unsaved(c->track, 1);
+	else if (any)
+		delivery_commit_value(commit, VALUE_ATTEMPTS, text, size);
+	free(text);
+}
+
+/* With the record of a finding, its state: neither is stored without the other. */
+static void add_findings(struct collector *c, struct delivery_commit *commit, bool all)
+{
+	char *text;
+	int err = saved_findings(c->track, all || c->samples_due, &text);
+
+	if (err < 0)
+		track_unsaved(c->track, 1);
+	else if (text)
+		delivery_commit_value(commit, VALUE_FINDINGS, text, strlen(text));
+	if (err == 0)
+		free(text);
+}
+
+/*
+ * Most processes live for less than a commit's second.  A process whose record leaves before the commit needs no line
+ * in the saved state, and no removal of that line in the next commit.
+ */
+static void prepare(void *arg)
+{
+	struct collector *c = MAGIC_OBJECT(collector, arg);
+
+	if (c->running)
+		collector_drain(c);
+}
+
 static void collect(void *arg, struct delivery_commit *commit)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
+	bool whole = c->whole_due;
 	size_t size;
 	void *samples;
 
@@ -99,14 +150,22 @@ static void collect(void *arg, struct delivery_commit *commit)
 		add_mark(c, commit, inst);
 	saved_changed(c->track, add_line, commit);
 	add_runs(c, commit);
+	add_attempts(c, commit, whole);
+	add_findings(c, commit, whole);
 	if (!c->samples_due)
 		return;
 	if (saved_samples(c->track, &samples, &size) < 0) {
 		track_unsaved(c->track, 1); /* the next commit tries again */
 		return;
 	}
-	c->samples_due = false;
 	delivery_commit_value(commit, VALUE_SAMPLES, samples, size);
+	free(samples);
+	if (saved_facets(c->track, &samples, &size) < 0) {
+		track_unsaved(c->track, 1);
+		return;
+	}
+	c->samples_due = false;
+	delivery_commit_value(commit, VALUE_FACETS, samples, size);
 	free(samples);
 }
 
@@ -150,7 +209,7 @@ static int line_out(void *arg, const char *line)
 static void read_left(struct collector *c, struct spool_db *db)
 {
 	size_t size;
-	void *runs;
+	void *runs, *attempts = NULL;
 	FILE *file;
 	int err = spool_state_get(db, VALUE_RUNS, &runs, &size);
 
@@ -167,7 +226,12 @@ static void read_left(struct collector *c, struct spool_db *db)
 	file = open_memstream(&c->left.lines, &c->left.lines_size);
 	if (file) {
 		fwrite(runs, 1, size, file);
-		err = spool_processes(db, line_out, file);
+		err = spool_state_get(db, VALUE_ATTEMPTS, &attempts, &size);
+		if (err == 0 && attempts)
+			fwrite(attempts, 1, size, file);
+		free(attempts);
+		if (err == 0)
+			err = spool_processes(db, line_out, file);
 		if (fclose(file) != 0 && err == 0)
 			err = -ENOMEM;
 	}
@@ -185,6 +249,18 @@ static void read_left(struct collector *c, struct spool_db *db)
 		log_warning(
 			"%s: cannot read the saved samples: %s; the next sample of each process covers its whole life",
 			c->options.spool->path, spool_why(db));
+	}
+	if (c->left.lines && spool_state_get(db, VALUE_FINDINGS, &c->left.findings, &c->left.findings_size) < 0) {
+		c->left.findings = NULL;
+		c->left.unread++;
+		log_warning("%s: cannot read the saved findings: %s; skepd reports those that are open once more",
+			    c->options.spool->path, spool_why(db));
+	}
+	if (c->left.lines && spool_state_get(db, VALUE_FACETS, &c->left.facets, &c->left.facets_size) < 0) {
+		c->left.facets = NULL;
+		c->left.unread++;
+		log_warning("%s: cannot read the saved facets: %s; samples of the last interval are missing",
+			    c->options.spool->path, spool_why(db));
 	}
 }
 
@@ -207,6 +283,8 @@ bool collector_spool_restore(struct collector *c)
 	}
 	if (saved_waits(c->track) && c->left.samples)
 		saved_sampled(c->track, c->left.samples, c->left.samples_size);
+	if (saved_waits(c->track) && c->left.facets)
+		saved_facets_read(c->track, c->left.facets, c->left.facets_size);
 	return saved_waits(c->track);
 }
 
@@ -243,7 +321,7 @@ static void read_mark(struct spool_db *db, struct skep_instance *inst)
 int collector_spool_open(struct collector *c)
 {
 	const struct config_spool *config = c->options.spool;
-	struct delivery_spool_env env = { .collect = collect, .committed = committed, .arg = c };
+	struct delivery_spool_env env = { .prepare = prepare, .collect = collect, .committed = committed, .arg = c };
 	struct spool_limits limits;
 	struct spooler *spooler;
 	char why[256];
@@ -285,6 +363,8 @@ void collector_spool_free(struct collector *c)
 {
 	free(c->left.lines);
 	free(c->left.samples);
+	free(c->left.facets);
+	free(c->left.findings);
 	while (c->marked) {
 		struct marked *next = c->marked->next;
 

@@ -43,6 +43,15 @@ static void measure_lag(struct collector *c, uint64_t now_ns)
 	c->ticked_ns = now_ns;
 }
 
+/* The life-cycle probe first: the records of the processes whose ends it reports wait for the facets of the others. */
+void collector_drain(struct collector *c)
+{
+	for (int lifecycle = 1; lifecycle >= 0; lifecycle--)
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+			if (((const struct instance_data *)inst->extra)->lifecycle == lifecycle)
+				instance_drain(inst);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct collector *c = MAGIC_OBJECT(collector, timer->data);
@@ -68,6 +77,8 @@ static void on_tick(uv_timer_t *timer)
 		instance_look_at_work(inst);
 	if (c->leaving && !c->reload)
 		collector_leaving(c);
+	if (c->running && track_holds(c->track))
+		collector_drain(c);
 	collector_facets_drained(c);
 	collector_details_tick(c, clock_boot_ns());
 	cgroups_tick(c->cgroups, now_ns);

@@ -223,7 +223,14 @@ static int plan_settings(struct collector *c, struct reload *r)
 	r->tools = tools_new(next->tools, &r->diag);
 	r->redact = redact_new(next->redact, &r->diag);
 	r->containers = containers_new(next->containers, &r->diag);
-	if ((!r->tools || !r->redact || !r->containers) && err == 0)
+	r->recognizers = recognizers_new(next->recognizers, &r->diag);
+	if (r->tools && r->recognizers && err == 0) {
+		size_t n_errors = r->diag.n_errors;
+
+		recognizers_test(r->recognizers, r->tools, true, &r->diag);
+		err = r->diag.n_errors > n_errors ? -EINVAL : 0;
+	}
+	if ((!r->tools || !r->redact || !r->containers || !r->recognizers) && err == 0)
 		err = -EINVAL;
 	one = plan_rules(c, r);
 	return err ? err : one;
@@ -276,10 +283,12 @@ void reload_plan_free(struct collector *c, struct reload *r)
 	tools_free(r->tools);
 	redact_free(r->redact);
 	containers_free(r->containers);
+	recognizers_unref(r->recognizers);
 	r->rules = ruleset_unref(r->rules);
 	r->changes = NULL;
 	r->n = 0;
 	r->tools = NULL;
 	r->redact = NULL;
 	r->containers = NULL;
+	r->recognizers = NULL;
 }

@@ -51,6 +51,7 @@ struct reload {
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
+	struct recognizers *recognizers;
 	struct ruleset *rules;
 	struct skep_instance *settled; /* instances that stay, in order */
 	const struct skep_instance **removed; /* compares pointers only */

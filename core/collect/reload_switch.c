@@ -2,8 +2,8 @@
 /*
  * core/collect/reload_switch.c - starts, changes and exchanges plugins.  reload_back.c undoes it.
  *
- * A new instance runs beside the one that it replaces until all new instances have proved to work.  So no event is
- * missed, and the process table drops the second report of an event by two life-cycle probes
+ * A new instance runs beside the old one until all new instances have proved to work.  So the probes miss no event, and
+ * the process table drops the second report of an event by two life-cycle probes
  * (core/process/track_event.c).  If the two cannot run side by side, for example because of a lock, the old one stops
  * first, at the very end.  If the new one then fails, the old one starts again.
  */

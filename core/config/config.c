@@ -33,7 +33,8 @@ static int check_owner(const char *file, const struct stat *st, struct diag *dia
 	else if (st->st_mode & (S_IWGRP | S_IWOTH))
 		diag_add(
 			diag, DIAG_ERROR, file, 0, 0,
-			"is writable by %s (mode %04o): it says which code skepd loads and where records go: chmod go-w it",
+			"is writable by %s (mode %04o): it says which code skepd loads and where records go: "
+			"chmod go-w it",
 			st->st_mode & S_IWOTH ? "everybody" : "its group", (unsigned)(st->st_mode & 07777));
 	else
 		return 0;

@@ -32,6 +32,12 @@ struct config_filters {
 	bool kernel;            /* the kernel decides the verdicts that it can */
 };
 
+/* "findings": after how long skepd reports what (core/process/findings.h).  0: not at all. */
+struct config_findings {
+	uint64_t stall_ns, leftover_process_ns, orphan_container_ns, gpu_held_idle_ns;
+	bool oom_kill;
+};
+
 /* "spool": where batches wait for sinks (docs/inside/spool.md). path NULL: in memory only. */
 struct config_spool {
 	const char *path;
@@ -60,8 +66,13 @@ struct config {
 	size_t n_sinks;
 	const char **tools;  /* more tool tables (files or folders), NULL-terminated */
 	const char **redact; /* more redaction tables, NULL-terminated */
+	const char *pod_logs;    /* folder of the kubelet's logs; empty: pods have no names */
 	const char **containers; /* more tables of cgroup paths, NULL-terminated */
+	const char **recognizers; /* more tables of recognizers, NULL-terminated */
+	bool read_engine_files; /* names of tasks from their engines' files */
+	bool fold_forks;        /* a fork that execs at once has no record of its own */
 	struct config_filters filters;
+	struct config_findings findings;
 	struct config_spool spool;
 	const char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* the file names it: skepd does not run without it */
@@ -100,8 +111,8 @@ json_t *config_json_file(const char *file, struct diag *);
 json_t *config_json_positions(const char *text, size_t len, const char *name, struct diag *,
 			      struct config_pos **ret_positions);
 /*
- * Reads a whole file, and adds a NUL behind it. 0, or -errno after adding an error. The caller frees the text.  Refuses
- * what is no regular file: the loop reads a file that an option names, and a FIFO has no end.
+ * Reads a whole file, and adds a NUL after it. 0, or -errno after adding an error. The caller frees the text.  Refuses
+ * a file that is not regular: the loop reads a file that an option names, and a FIFO has no end.
  */
 int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
 /* The same for files of any kind (a configuration may come from a pipe); *ret_st: of the file that it read. */

@@ -14,11 +14,11 @@ struct parse {
 	struct option_reader reader; /* into the configuration */
 };
 
-/* Keys that a configuration of an earlier version may still have: skepd says what to do, and starts. */
+/* Keys that an earlier skepd accepted. skepd still starts with such a configuration, and logs what to do. */
 static const struct {
 	const char *name, *instead;
 } retired[] = {
-	{ "carry_file", "the spool keeps this state: delete the line, and set spool.path if there is none" },
+	{ "carry_file", "the spool keeps this state; delete the line, and set spool.path if there is none" },
 };
 
 static bool warn_retired(struct option_reader *r, const struct config_pos *at)
@@ -27,7 +27,7 @@ static bool warn_retired(struct option_reader *r, const struct config_pos *at)
 		if (strcmp(retired[i].name, at->key) != 0)
 			continue;
 		diag_add(r->diag, DIAG_WARNING, r->file, at->key_line, at->key_column,
-			 "%s has no effect since 1.1: %s", at->key, retired[i].instead);
+			 "%s has no effect: %s", at->key, retired[i].instead);
 		return true;
 	}
 	return false;
@@ -153,7 +153,7 @@ static void check_names(struct parse *p)
 	json_decref(seen);
 }
 
-/* In 1.0 other probes had some options. Such a configuration still starts skepd: warns, and removes the option. */
+/* An earlier skepd read some options from another probe. skepd still starts: warns, and removes the option. */
 static void check_moved(struct parse *p)
 {
 	const struct config *config = p->config;
@@ -173,13 +173,13 @@ static void check_moved(struct parse *p)
 			config_option_position(entry, m->option, &line, &column);
 			if (json_object_del(entry->options, m->option) == 0)
 				diag_add(p->reader.diag, DIAG_WARNING, config->file, line, column,
-					 "option \"%s\" of \"%s\" has no effect: since 1.1 it is the probe \"%s\"'s; "
+					 "option \"%s\" of \"%s\" has no effect: it is an option of the probe \"%s\"; "
 					 "move it there",
 					 m->option, m->from, m->to);
 		}
 		if (entry->plugin && strcmp(entry->plugin, "host") == 0 && !has_identity)
 			diag_add(p->reader.diag, DIAG_WARNING, config->file, entry->line, 0,
-				 "host.identity is not recorded: since 1.1 it is the probe \"identity\"'s, not \"host\"'s; "
+				 "host.identity is not recorded: the probe \"identity\" records it, not \"host\"; "
 				 "add { \"plugin\": \"identity\" } to probes");
 	}
 }
@@ -188,7 +188,7 @@ static void check_moved(struct parse *p)
 
 static void read_keys(struct parse *p, const struct config_pos *object, const json_t *value, const char *section);
 
-/* A key that is none of the table's: a section, a key of an earlier version, or a mistake. */
+/* A key that the table lacks: a section, a key of an earlier skepd, or a mistake. */
 static void read_section(struct parse *p, const struct config_pos *at, const json_t *value, const char *section)
 {
 	char in[32] = "", found[CONFIG_QUOTE_SIZE], *list;

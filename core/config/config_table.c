@@ -24,7 +24,8 @@ static const struct config_text plugin_dir = {
 	.expected = "a path",
 	.many = "array of absolute paths",
 	.pattern = "^/",
-	.mismatch = "is not an absolute path: code is loaded from there, so it must not depend on the current directory",
+	.mismatch =
+		"is not an absolute path: code is loaded from there, so it must not depend on the current directory",
 };
 static const struct config_text pack = {
 	.expected = "a name",
@@ -111,8 +112,8 @@ const struct config_key config_key_table[] = {
 		AT(tools),
 		.text = &path,
 		.default_value = "[]",
-		.help = "more tables of tools (how skep names programs behind interpreters): files, or folders of *.json; later "
-			"entries win",
+		.help = "more tables of tools (how skep names programs behind interpreters): files, or folders of "
+			"*.json; later entries win",
 	},
 	{
 		.name = "redact",
@@ -131,6 +132,40 @@ const struct config_key config_key_table[] = {
 		.help = "more tables of cgroup paths (containers, pods, jobs), likewise",
 	},
 	{
+		.name = "pod_logs",
+		.type = SKEP_O_STR,
+		AT(pod_logs),
+		.default_value = "/var/log",
+		.help = "folder of the kubelet's pods/ and containers/, whose files' names are those of pods and containers; "
+			"\"\": skepd does not look",
+	},
+	{
+		.name = "recognizers",
+		.type = SKEP_O_STRV,
+		AT(recognizers),
+		.text = &path,
+		.default_value = "[]",
+		.help = "more tables of recognizers (what begins a run or a task of which engine), likewise",
+	},
+	{
+		.name = "read_engine_files",
+		.type = SKEP_O_BOOL,
+		.flags = CONFIG_AT_START,
+		AT(read_engine_files),
+		.default_value = "true",
+		.help = "true: skepd reads the files of workflow engines that name their tasks, as the task's user "
+			"(docs/inside/security.md); false: a task is called what its command shows",
+	},
+	{
+		.name = "fold_forks",
+		.type = SKEP_O_BOOL,
+		.flags = CONFIG_AT_START,
+		AT(fold_forks),
+		.default_value = "true",
+		.help = "true: one record has a program and the moment between its fork and its exec; false: that moment "
+			"has a record of its own, under the parent's program",
+	},
+	{
 		.section = "filters",
 		.name = "dirs",
 		.type = SKEP_O_STRV,
@@ -147,7 +182,8 @@ const struct config_key config_key_table[] = {
 		AT(filters.packs),
 		.text = &pack,
 		.default_value = "[]",
-		.help = "packs of rules that come with skep, after those of dirs: \"host\", \"bioinformatics\", \"ml\", \"build\"",
+		.help = "packs of rules that come with skep, after those of dirs: \"host\", \"bioinformatics\", "
+			"\"ml\", \"build\"",
 	},
 	{
 		.section = "filters",
@@ -158,8 +194,8 @@ const struct config_key config_key_table[] = {
 		.default_value = SKEP_DATA_DIR "/packs",
 		.shown_default = "the installation's folder of packs",
 		.variable = "SKEP_PACK_DIRS",
-		.help = "folders in which skepd looks for packs; without this key SKEP_PACK_DIRS in the environment replaces the "
-			"default",
+		.help = "folders in which skepd looks for packs; without this key SKEP_PACK_DIRS in the environment "
+			"replaces the default",
 	},
 	{
 		.section = "filters",
@@ -177,8 +213,61 @@ const struct config_key config_key_table[] = {
 		.flags = CONFIG_FIXED,
 		AT(filters.kernel),
 		.default_value = "true",
-		.help = "true: the kernel decides the verdicts that it can; false: skepd decides all, with the same result at a "
-			"higher cost",
+		.help = "true: the kernel decides the verdicts that it can; false: skepd decides all, with the same "
+			"result at a higher cost",
+	},
+	{
+		.section = "findings",
+		.name = "stall",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(findings.stall_ns),
+		.default_value = "10m",
+		.min = 1000 * MS,
+		.max = 24 * 60 * MINUTE,
+		.help = "skepd reports a task, or a run without tasks, whose processes have done nothing for so long: no "
+			"CPU, files, network or GPU; \"0s\": never",
+	},
+	{
+		.section = "findings",
+		.name = "leftover_process",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(findings.leftover_process_ns),
+		.default_value = "5m",
+		.min = 1000 * MS,
+		.max = 24 * 60 * MINUTE,
+		.help = "likewise a process that lives so long after its task or its run has ended",
+	},
+	{
+		.section = "findings",
+		.name = "orphan_container",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(findings.orphan_container_ns),
+		.default_value = "1h",
+		.min = 1000 * MS,
+		.max = 24 * 60 * MINUTE,
+		.help = "likewise a container that has done nothing for so long since its run ended",
+	},
+	{
+		.section = "findings",
+		.name = "gpu_held_idle",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(findings.gpu_held_idle_ns),
+		.default_value = "30m",
+		.min = 1000 * MS,
+		.max = 24 * 60 * MINUTE,
+		.help = "likewise a process that has held a GPU for so long without a kernel running",
+	},
+	{
+		.section = "findings",
+		.name = "oom_kill",
+		.type = SKEP_O_BOOL,
+		AT(findings.oom_kill),
+		.default_value = "true",
+		.help = "true: skepd reports each process that the kernel kills for its memory",
 	},
 	{
 		.name = "pin_dir",
@@ -187,8 +276,8 @@ const struct config_key config_key_table[] = {
 		AT(pin_dir),
 		.text = &absolute,
 		.expected = "an absolute path in a BPF filesystem such as \"/sys/fs/bpf/skep\"",
-		.help = "a folder in a BPF filesystem in which skepd pins its kernel side, so that the kernel goes on recording "
-			"during a restart or an upgrade; the next skepd reads it; skepd --unpin removes it",
+		.help = "a folder in a BPF filesystem in which skepd pins its kernel side, so that the kernel keeps "
+			"recording during a restart or an upgrade; the next skepd reads it; skepd --unpin removes it",
 	},
 	{
 		.name = "pin_for",
@@ -198,8 +287,8 @@ const struct config_key config_key_table[] = {
 		.default_value = "10m",
 		.min = 1000 * MS,
 		.max = 60 * MINUTE,
-		.help = "how long the pinned kernel side records without a skepd that reads it, in seconds (rounded up), and two "
-			"intervals more; a suspended host does not count; later events count as lost",
+		.help = "how long the pinned kernel side records without a skepd that reads it, in seconds (rounded "
+			"up), and two intervals more; a suspended host does not count; later events count as lost",
 	},
 	{
 		.name = "drain",
@@ -209,8 +298,9 @@ const struct config_key config_key_table[] = {
 		.default_value = "5s",
 		.min = 100 * MS,
 		.max = 60 * MINUTE,
-		.help = "how long skepd offers a sink its backlog when the sink ends, at the end of skepd or by a reload; \"0s\": "
-			"not at all. The rest stays in the spool; without a spool it is lost and counted",
+		.help = "how long skepd offers a sink its backlog when the sink ends, at the end of skepd or by a "
+			"reload; \"0s\": not at all. The rest stays in the spool; without a spool it is lost and "
+			"counted",
 	},
 	{
 		.section = "spool",
@@ -221,8 +311,8 @@ const struct config_key config_key_table[] = {
 		.text = &absolute,
 		.expected = "an absolute path such as \"" SKEP_STATE_DIR "/spool.db\"",
 		.default_value = SKEP_STATE_DIR "/spool.db",
-		.help = "the file that keeps batches for the sinks across outages, restarts and crashes; without a section spool "
-			"they wait in memory",
+		.help = "the file that keeps batches for the sinks across outages, restarts and crashes; without a "
+			"section spool they wait in memory",
 	},
 	{
 		.section = "spool",
@@ -233,8 +323,8 @@ const struct config_key config_key_table[] = {
 		.default_value = "1GiB",
 		.min = 8 * MIB,
 		.max = INT64_MAX,
-		.help = "the largest size of the file; beyond it skepd drops samples first, then the oldest batches, and counts "
-			"all",
+		.help = "the largest size of the file; beyond it skepd drops samples first, then the oldest batches, "
+			"and counts all",
 	},
 	{
 		.section = "spool",
@@ -261,8 +351,8 @@ const struct config_key config_key_table[] = {
 		.flags = CONFIG_AT_START,
 		AT(spool.sync_ns),
 		.default_value = "1s",
-		.help = "what a loss of power may cost: skepd waits for the disk that often; \"0s\": at each commit. A crash of "
-			"skepd costs nothing",
+		.help = "what a loss of power may cost: skepd waits for the disk that often; \"0s\": at each commit. A "
+			"crash of skepd costs nothing",
 	},
 	{
 		.name = "keep_capabilities",
@@ -270,8 +360,8 @@ const struct config_key config_key_table[] = {
 		.flags = CONFIG_AT_START,
 		AT(keep_capabilities),
 		.text = &capability,
-		.help = "capabilities that a plugin of the site needs, for example \"CAP_SYS_RAWIO\"; skepd drops all others that "
-			"it does not need itself",
+		.help = "capabilities that a plugin of the site needs, for example \"CAP_SYS_RAWIO\"; skepd drops all "
+			"others that it does not need itself",
 	},
 	{
 		.section = "control",
@@ -283,8 +373,8 @@ const struct config_key config_key_table[] = {
 		.expected = "an absolute path such as \"" CONTROL_SOCKET_DEFAULT "\", or false for none",
 		.default_value = CONTROL_SOCKET_DEFAULT,
 		.max = SOCKET_PATH_MAX,
-		.help = "where skep status, skep attach and the like ask; false: nowhere. skepd does not start without a socket "
-			"that the file names; for the default one it only warns",
+		.help = "where skep status, skep attach and the like ask; false: nowhere. skepd does not start without "
+			"a socket that the file names; for the default one it only warns",
 	},
 	{ .name = NULL },
 };
@@ -303,15 +393,17 @@ const struct config_key config_entry_table[] = {
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct config_plugin, name),
 		.text = &instance_name,
-		.shown_default = "that of the plugin",
-		.help = "the name of this instance in messages and counters; no two entries of the file may have the same",
+		.shown_default = "the plugin's name",
+		.help = "the name of this instance in messages and counters; no two entries of the file may have the "
+			"same",
 	},
 	{
 		.name = "required",
 		.type = SKEP_O_BOOL,
 		.offset = offsetof(struct config_plugin, required),
 		.default_value = "false",
-		.help = "true: skepd does not run without it; false: skepd goes on, reports the reason and tries again",
+		.help = "true: skepd does not run without it; false: skepd continues, reports the reason and tries "
+			"again",
 	},
 	{
 		.section = "sinks",
@@ -320,7 +412,8 @@ const struct config_key config_entry_table[] = {
 		.offset = offsetof(struct sink_terms, shares),
 		.words = { "first", "shared" },
 		.shown_default = "\"shared\" where the plugin takes records in any order",
-		.help = "after an outage: \"shared\", the sink gets old and new batches in turn; \"first\", all in order",
+		.help = "after an outage: \"shared\", the sink gets old and new batches in turn; \"first\", all in "
+			"order",
 	},
 	{
 		.section = "sinks",
@@ -328,8 +421,8 @@ const struct config_key config_entry_table[] = {
 		.type = SKEP_O_TIME,
 		.offset = offsetof(struct sink_terms, max_age_ns),
 		.shown_default = "\"0s\", everything is sent",
-		.help = "the sink does not get older records any more; skepd counts them. An option of that name of the plugin "
-			"comes first",
+		.help = "the sink does not get older records any more; skepd counts them. An option of that name of "
+			"the plugin comes first",
 	},
 	{ .name = NULL },
 };

@@ -33,7 +33,7 @@ struct config_text {
 	const char *expected;       /* "a path" */
 	const char *one, *many;     /* in tables: "path", "array of paths" */
 	const char *pattern;        /* extended regular expression, which the schema has, too; NULL: any but "" */
-	const char *mismatch;       /* what a message says about another text; NULL: what is expected */
+	const char *mismatch;       /* a message's words about a text that does not match; NULL: `expected` */
 	int (*check)(const char *); /* below 0: a mismatch, too; NULL: the pattern is all */
 };
 

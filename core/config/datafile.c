@@ -92,7 +92,7 @@ int datafile_read(const char *text, size_t len, const char *name, const char *co
 	struct stat st;
 	int err;
 
-	err = read_text(text, len, name, fn, arg, diag);
+	err = text ? read_text(text, len, name, fn, arg, diag) : 0;
 	for (; err == 0 && more && *more; more++) {
 		if (stat(*more, &st) == 0 && S_ISDIR(st.st_mode))
 			err = read_folder(*more, fn, arg, diag);

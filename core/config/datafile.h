@@ -29,7 +29,8 @@ struct datanode {
 typedef int (*datafile_fn)(const struct datanode *root, void *arg);
 
 /*
- * Calls fn for the text, then for each of `more`: a file, or a folder whose *.json it reads in byte order.  0, -EINVAL
+ * Calls fn for the text (NULL: none), then for each of `more`: a file, or a folder whose *.json it reads in byte order.
+ * 0, -EINVAL
  * after an error in any of them, or the error of fn.
  */
 int datafile_read(const char *text, size_t len, const char *name, const char *const *more, datafile_fn fn, void *arg,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/config/moved.c - the table of options that another probe reads now.
+ */
 #include "core/config/moved.h"
 
 #include <string.h>

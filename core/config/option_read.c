@@ -184,8 +184,8 @@ static void warn_of_readers(struct option_reader *r, const struct config_key *ke
 		return;
 	if (key->type == SKEP_O_STRV)
 		option_say(r, DIAG_WARNING, key, "", at,
-		    "may hold a secret, and everybody can read this file: chmod o-r it, or write the value as \"env:NAME\" or "
-		    "\"file:PATH\"");
+		    "may hold a secret, and everybody can read this file: "
+		    "chmod o-r it, or write the value as \"env:NAME\" or \"file:PATH\"");
 	else
 		option_say(r, DIAG_WARNING, key, "", at,
 		    "a secret, and everybody can read this file: chmod o-r it, or write \"%s_file\" or \"env:NAME\"",

@@ -24,7 +24,8 @@ static void control_free(struct control *control)
 {
 	if (--control->handles > 0)
 		return;
-	control_file_close(&control->file);
+	for (unsigned i = 0; i < CONTROL_DOORS; i++)
+		control_file_close(&control->doors[i].file);
 	free(control);
 }
 
@@ -53,6 +54,7 @@ static void disconnect(struct control_client *client)
 		client->control->waits = NULL; /* the reload continues */
 	control_detach_all(client);
 	control_run_leave(client);
+	control_watch_leave(client);
 	while (*at != client)
 		at = &(*at)->next;
 	*at = client->next;
@@ -94,8 +96,10 @@ static void on_tick(uv_timer_t *timer)
 	control_share_renew(control);
 	resume_waiting(control);
 	control_runs_tick(control, now_ns);
-	if (control->pending)
-		on_connection((uv_stream_t *)&control->listener, 0);
+	control_watch_tick(control);
+	for (unsigned i = 0; i < control->n_doors; i++)
+		if (control->doors[i].pending)
+			on_connection((uv_stream_t *)&control->doors[i].listener, 0);
 	for (struct control_client *client = control->clients; client; client = client->next) {
 		uint64_t quiet_ns = now_ns > client->taken_ns ? now_ns - client->taken_ns : 0;
 
@@ -104,8 +108,8 @@ static void on_tick(uv_timer_t *timer)
 				   client->peer.pid, client->peer.uid, (unsigned long long)(quiet_ns / 1000000000));
 			control->dropped++;
 			control_doom(client);
-		} else if (client->writes == 0 && !client->attachments && !client->run && control->waits != client &&
-			   quiet_ns >= CONTROL_IDLE_NS) {
+		} else if (client->writes == 0 && !client->attachments && !client->run && !client->watch &&
+			   control->waits != client && quiet_ns >= CONTROL_IDLE_NS) {
 			control_doom(client);
 		}
 	}
@@ -113,7 +117,7 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- connections ----------------------------------------------------------------- */
 
-static void greet(struct control_client *client)
+static void greet(struct control_client *client, const struct control_door *door)
 {
 	struct control *control = client->control;
 	uv_os_fd_t fd = -1;
@@ -121,10 +125,13 @@ static void greet(struct control_client *client)
 	int err = uv_fileno((uv_handle_t *)&client->pipe, &fd);
 
 	if (err == 0)
-		err = control_peer_check(fd, &control->file, &client->peer);
+		err = control_peer_check(fd, &control->doors[CONTROL_MEMBERS].file, &client->peer);
+	if (err == 0 && !client->peer.member && !door->open)
+		err = -EACCES;
 	if (err == 0 && !control_share_room(client, &most)) {
 		control->refused++;
-		if (most == CONTROL_CLIENTS_USER)
+		client->refused = true;
+		if (most == CONTROL_CLIENTS_USER || most == CONTROL_STRANGERS_USER)
 			control_refuse(
 				client, "busy",
 				"uid %u has %u connections, the limit for one user; close one of them",
@@ -132,12 +139,14 @@ static void greet(struct control_client *client)
 		else
 			control_refuse(client, "busy",
 				       "%u clients are connected, the limit%s; try again later",
-				       most, most < CONTROL_CLIENTS_MAX ? " beside root" : "");
+				       most, most == CONTROL_STRANGERS ? " for users who are not in group " CONTROL_GROUP
+					     : most < CONTROL_CLIENTS_MAX ? " beside root" : "");
 		log_because(SKEP_LOG_NOTICE, "control", "busy",
 			    "pid %d (uid %u) refused: %u clients are connected, the limit", client->peer.pid,
 			    client->peer.uid, most);
 	} else if (err == -EACCES) {
 		control->refused++;
+		client->refused = true;
 		log_notice("control: pid %d (uid %u) refused: not root, skepd's user or a member of group " CONTROL_GROUP,
 			   client->peer.pid, client->peer.uid);
 		control_refuse(
@@ -145,7 +154,7 @@ static void greet(struct control_client *client)
 			"uid %u may not connect: only root, the user that skepd runs as (%u), and members of group "
 			CONTROL_GROUP " may%s",
 			client->peer.uid, (unsigned)geteuid(),
-			control->file.group < 0 ? " (there is no such group here)" : "");
+			control->doors[CONTROL_MEMBERS].file.group < 0 ? " (there is no such group here)" : "");
 	} else if (err < 0) {
 		control_doom(client);
 	} else {
@@ -157,26 +166,29 @@ static void greet(struct control_client *client)
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct control *control = MAGIC_OBJECT(control, listener->data);
+	struct control_door *door = control->doors;
 	struct control_client *client;
 
+	while ((uv_stream_t *)&door->listener != listener)
+		door++;
 	if (status < 0) {
 		log_warning("control: cannot accept a client: %s", uv_strerror(status));
 		return;
 	}
-	if (control->accepts >= CONTROL_ACCEPTS) {
-		control->pending = true; /* libuv would accept for ever from a client that connects fast enough */
+	if (door->accepts >= (door->open ? CONTROL_STRANGERS_ACCEPTS : CONTROL_ACCEPTS)) {
+		door->pending = true; /* libuv would accept for ever from a client that connects fast enough */
 		return;
 	}
-	control->accepts++;
+	door->accepts++;
 	client = calloc(1, sizeof(*client));
 	if (!client) {
 		/* libuv calls on_connection no more until uv_accept: on_tick tries again */
 		log_error("control: no memory for a client");
-		control->pending = true;
+		door->pending = true;
 		return;
 	}
 	client->magic = MAGIC_control_client;
-	control->pending = false;
+	door->pending = false;
 	client->control = control;
 	uv_pipe_init(control->loop, &client->pipe, 0); /* cannot fail */
 	client->pipe.data = client;
@@ -188,16 +200,55 @@ static void on_connection(uv_stream_t *listener, int status)
 	if (uv_accept(listener, (uv_stream_t *)&client->pipe) < 0)
 		control_doom(client);
 	else
-		greet(client);
+		greet(client, door);
 }
 
 /* ---- made and closed --------------------------------------------------------------- */
+
+/* Owns fd. 0 or -errno. */
+static int listen_at(struct control *control, unsigned door, int fd)
+{
+	uv_pipe_t *listener = &control->doors[door].listener;
+	int err;
+
+	uv_pipe_init(control->loop, listener, 0);
+	listener->data = control;
+	control->handles++;
+	control->n_doors = door + 1;
+	err = uv_pipe_open(listener, fd);
+	if (err < 0)
+		close(fd);
+	else
+		err = uv_listen((uv_stream_t *)listener, (int)CONTROL_CLIENTS_MAX, on_connection);
+	return err;
+}
+
+/* Without it skepd serves members all the same. */
+static void open_to_all(struct control *control, const char *members)
+{
+	struct control_door *door = &control->doors[CONTROL_OPEN];
+	char why[512] = "out of memory", *path = NULL;
+	int fd = -1, err = asprintf(&path, "%s" CONTROL_OPEN_ENDING, members) < 0 ? -ENOMEM : 0;
+
+	if (err < 0)
+		path = NULL;
+	else
+		err = control_file_open(path, true, &door->file, &fd, why, sizeof(why));
+	if (err == 0) {
+		door->open = true;
+		err = listen_at(control, CONTROL_OPEN, fd);
+		if (err < 0)
+			snprintf(why, sizeof(why), "cannot serve %s: %s", path, uv_strerror(err));
+	}
+	if (err < 0)
+		log_warning("control: %s; users who are not in group " CONTROL_GROUP " cannot see their own runs", why);
+	free(path);
+}
 
 int control_new(uv_loop_t *loop, const char *path, struct collector *collector, struct control **ret, char *why,
 		size_t why_size)
 {
 	struct control *control = calloc(1, sizeof(*control));
-	uv_handle_t *handles[3];
 	int err, fd = -1;
 
 	if (!control) {
@@ -214,26 +265,16 @@ int control_new(uv_loop_t *loop, const char *path, struct collector *collector, 
 	if (err < 0)
 		snprintf(why, why_size, "cannot read the boot id: %s", strerror(-err));
 	else
-		err = control_file_open(path, &control->file, &fd, why, why_size);
+		err = control_file_open(path, false, &control->doors[CONTROL_MEMBERS].file, &fd, why, why_size);
 	if (err < 0) {
 		free(control);
 		return err;
 	}
-	uv_pipe_init(loop, &control->listener, 0);
 	uv_timer_init(loop, &control->tick);
 	uv_timer_init(loop, &control->reap);
-	handles[0] = (uv_handle_t *)&control->listener;
-	handles[1] = (uv_handle_t *)&control->tick;
-	handles[2] = (uv_handle_t *)&control->reap;
-	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
-		handles[i]->data = control;
-		control->handles++;
-	}
-	err = uv_pipe_open(&control->listener, fd);
-	if (err < 0)
-		close(fd);
-	else
-		err = uv_listen((uv_stream_t *)&control->listener, (int)CONTROL_CLIENTS_MAX, on_connection);
+	control->tick.data = control->reap.data = control;
+	control->handles = 2;
+	err = listen_at(control, CONTROL_MEMBERS, fd);
 	if (err == 0)
 		err = uv_timer_start(&control->tick, on_tick, TICK_MS, TICK_MS);
 	if (err < 0) {
@@ -241,8 +282,14 @@ int control_new(uv_loop_t *loop, const char *path, struct collector *collector, 
 		control_close(control);
 		return err;
 	}
+	open_to_all(control, path);
 	*ret = control;
 	return 0;
+}
+
+void control_copier(struct control *control, struct copier *copier)
+{
+	control->copier = copier;
 }
 
 void control_reloader(struct control *control, struct reloader *reloader)
@@ -259,6 +306,8 @@ void control_close(struct control *control)
 		disconnect(control->clients);
 	uv_close((uv_handle_t *)&control->tick, on_handle_closed);
 	uv_close((uv_handle_t *)&control->reap, on_handle_closed);
-	control_file_close(&control->file);
-	uv_close((uv_handle_t *)&control->listener, on_handle_closed);
+	for (unsigned i = 0; i < control->n_doors; i++) {
+		control_file_close(&control->doors[i].file);
+		uv_close((uv_handle_t *)&control->doors[i].listener, on_handle_closed);
+	}
 }

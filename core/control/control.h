@@ -17,6 +17,15 @@
 #define CONTROL_CLIENTS_OTHERS 28u
 #define CONTROL_CLIENTS_USER 16u
 /*
+ * Users who are not in group skep connect at a socket of their own, the path with this ending, for requests about their
+ * own processes and runs.  However often they connect, the members' socket accepts its clients.
+ */
+#define CONTROL_OPEN_ENDING ".users"
+/* Their limits, together and each.  A user with subordinate uids is many users. */
+#define CONTROL_STRANGERS 12u
+#define CONTROL_STRANGERS_USER 6u
+#define CONTROL_STRANGERS_RUNS 64u
+/*
  * Connections that have begun a run have limits of their own: of all users, and of each user except root and skepd's.
  */
 #define CONTROL_RUNS_MAX 128u
@@ -26,9 +35,15 @@
  * skepd's user have no limit.
  */
 #define CONTROL_SHARE_NS 100000000ull
+#define CONTROL_STRANGERS_NS 150000000ull /* of all users who are not in group skep, together */
 /* New connections in each second; more wait in the socket's backlog. */
 #define CONTROL_ACCEPTS 1000u
+#define CONTROL_STRANGERS_ACCEPTS 200u
 #define CONTROL_ATTACHED_MAX 16u /* by one client */
+/* Clients that watch processes: all, those of one user other than root and skepd's, of users outside group skep. */
+#define CONTROL_WATCHES_MAX 12u
+#define CONTROL_WATCHES_USER 4u
+#define CONTROL_WATCHES_STRANGERS 6u
 /* skepd disconnects a client with more unread bytes than this, or one that reads nothing for this long. */
 #define CONTROL_WAITING_MAX (4u << 20)
 #define CONTROL_STALLED_NS 30000000000ull
@@ -41,6 +56,7 @@
 #define CONTROL_IDLE_NS 300000000000ull
 
 struct control;
+struct copier;
 struct reloader;
 
 /*
@@ -50,6 +66,8 @@ struct reloader;
 int control_new(uv_loop_t *, const char *path, struct collector *, struct control **ret, char *why, size_t why_size);
 /* Sets the reloader, borrowed until control_close. Without a reloader the request `reload` is refused. */
 void control_reloader(struct control *, struct reloader *);
+/* Sets the process that copies users' own runs, borrowed. Without it the request `lake_copy` is refused. */
+void control_copier(struct control *, struct copier *);
 /*
  * Stops listening, removes the file, detaches the clients' details and disconnects all clients.  The loop frees the
  * memory in its next iterations.  NULL is fine.

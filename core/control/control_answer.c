@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/collect/collector.h"
+#include "core/process/track.h"
 #include "core/process/ledger.h"
 #include "core/control/control_plugins.h"
 #include "core/control/control_priv.h"
@@ -131,6 +132,28 @@ json_t *control_clients(const struct control *control)
 			 control_json_number(control->waited));
 }
 
+/* null: this program finds none. */
+static json_t *findings(const struct collector *c)
+{
+	const struct track *track = collector_track((struct collector *)(uintptr_t)c);
+	const struct findings *fs = track ? track_findings_open(track) : NULL;
+	json_t *list = json_array();
+
+	if (!fs) {
+		json_decref(list);
+		return json_null();
+	}
+	for (const struct finding *f = fs->open; f && list; f = f->next)
+		append(list, json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:o, s:o}", "id", f->id, "kind",
+				       finding_kind_name(f->kind), "since",
+				       control_json_time(f->started_ns, clock_realtime_offset_ns()), "pid",
+				       (int)f->upid.pid, "run", control_json_string(f->run ? f->run->text : ""), "task",
+				       control_json_string(f->task ? f->task->text : ""), "tool",
+				       control_json_string(f->tool ? f->tool->text : ""), "container",
+				       control_json_string(f->container ? f->container->text : "")));
+	return json_pack("{s:o, s:o}", "open", list, "dropped", control_json_number(fs->dropped));
+}
+
 /* null: this program does not reload. */
 static json_t *reload(const struct control *control)
 {
@@ -192,8 +215,10 @@ json_t *control_answer_status(const struct control *control)
 	    put(o, "interval_ns", control_json_number(collector_interval_ns(c))) < 0 ||
 	    put(o, "loglevel", json_string(control_level_name(log_level_now()))) < 0 ||
 	    put(o, "own_pid_namespace", json_boolean(!skep_initial_pid_ns("/proc"))) < 0 ||
+	    put(o, "engine_files", json_string(collector_engine_files(c))) < 0 ||
 	    put(o, "processes", control_json_number(collector_processes(c))) < 0 || put(o, "runs", runs(c)) < 0 ||
-	    put(o, "instances", instances(c)) < 0 || put(o, "spool", control_spool(c)) < 0 ||
+	    put(o, "findings", findings(c)) < 0 || put(o, "instances", instances(c)) < 0 ||
+	    put(o, "spool", control_spool(c)) < 0 ||
 	    put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
 	    put(o, "self", control_self(c)) < 0 || put(o, "cost", control_cost()) < 0 ||
 	    put(o, "attached", control_attached(control)) < 0 || put(o, "clients", control_clients(control)) < 0 ||
@@ -206,6 +231,15 @@ json_t *control_answer_status(const struct control *control)
 }
 
 /* ---- the small ones -------------------------------------------------------------- */
+
+json_t *control_answer_version(const struct control_client *client)
+{
+	const struct skep_instance *lake = control_lake(client->control->collector);
+
+	return json_pack("{s:b, s:s, s:s, s:b, s:o, s:o}", "ok", 1, "request", "version", "version", SKEP_VERSION,
+			 "member", (int)client->peer.member, "sink", control_json_string_or_null(lake ? lake->name : NULL),
+			 "lake", lake ? control_location(lake) : json_null());
+}
 
 json_t *control_answer_runs(const struct control *control)
 {

@@ -65,7 +65,8 @@ int control_child_open(const struct control_peer *peer, uint32_t pid, struct con
 	} else if (parent != (unsigned)peer->pid || uid != peer->uid) {
 		snprintf(
 			why, CONTROL_WHY_SIZE,
-			"process %u is not a child of process %d that runs as uid %u: a run begins with a child of the client",
+			"process %u is not a child of process %d that runs as uid %u: "
+			"a run begins with a child of the client",
 			pid, peer->pid, peer->uid);
 		err = -EACCES;
 	}

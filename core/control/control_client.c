@@ -35,7 +35,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 /* Has the user spent its share of this second?  Then the client waits for the next second. */
 static bool must_wait(struct control_client *client)
 {
-	if (!client->waiting && control_share_spent(client->control, client->peer.uid)) {
+	if (!client->waiting && control_share_spent(client)) {
 		client->waiting = true;
 		client->control->waited++;
 	}
@@ -63,7 +63,7 @@ static void serve(struct control_client *client)
 		if (len > 0) { /* empty lines mean nothing */
 			client->taken_ns = clock_boot_ns();
 			client->control->serve(client, client->line + from, len);
-			control_share_spend(client->control, client->peer.uid, clock_boot_ns() - client->taken_ns);
+			control_share_spend(client, clock_boot_ns() - client->taken_ns);
 		}
 		from = (size_t)(end - client->line) + 1;
 	}
@@ -135,6 +135,8 @@ static void on_written(uv_write_t *uv, int status)
 	if (client->closing || client->writes > 0)
 		return;
 	serve(client);
+	if (client->watch)
+		control_watch_more(client);
 	read_or_wait(client);
 }
 

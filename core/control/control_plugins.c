@@ -13,6 +13,7 @@
 
 #include "core/control/control_record.h"
 #include "core/control/control_request.h"
+#include "core/plugin/note.h"
 
 const char *control_state_name(enum instance_state state)
 {
@@ -65,21 +66,37 @@ static json_t *store(const struct skep_instance *inst)
 	return s ? control_json_string_or_null(s->how) : json_null();
 }
 
-/*
- * A sink's option "path", the folder or file where it stores records, as an absolute path: a client compares the path
- * with its own lake.
- */
-static json_t *location(const struct skep_instance *inst)
+/* The value of a sink's option, of type; NULL: the sink has none of this name. */
+static const void *option(const struct skep_instance *inst, const char *name, uint32_t type)
 {
 	const struct skep_option *o =
 		inst->plugin->note.kind == SKEP_KIND_SINK && inst->data ? inst->plugin->desc->options : NULL;
+
+	for (; o && o->name; o++)
+		if (strcmp(o->name, name) == 0 && o->type == type)
+			return (const char *)inst->data + o->offset;
+	return NULL;
+}
+
+uint64_t control_min_free(const struct skep_instance *inst)
+{
+	const void *at = option(inst, "min_free", SKEP_O_SIZE);
+	uint64_t bytes = 0;
+
+	if (at)
+		memcpy(&bytes, at, sizeof(bytes));
+	return bytes;
+}
+
+json_t *control_location(const struct skep_instance *inst)
+{
+	const void *at = option(inst, "path", SKEP_O_STR);
 	const char *path = NULL;
 	char *whole;
 	json_t *value;
 
-	for (; o && o->name; o++)
-		if (strcmp(o->name, "path") == 0 && o->type == SKEP_O_STR)
-			memcpy(&path, (const char *)inst->data + o->offset, sizeof(path));
+	if (at)
+		memcpy(&path, at, sizeof(path));
 	if (!path || path[0] == '/')
 		return control_json_string_or_null(path);
 	whole = getcwd(NULL, 0); /* skepd's working directory; the client has another */
@@ -88,17 +105,26 @@ static json_t *location(const struct skep_instance *inst)
 	return value;
 }
 
+const struct skep_instance *control_lake(const struct collector *c)
+{
+	for (const struct skep_instance *inst = collector_instances(c); inst; inst = inst->next)
+		if (inst->plugin->note.kind == SKEP_KIND_SINK && strcmp(inst->plugin->note.name, "lake") == 0 &&
+		    inst->state == INSTANCE_RUNNING && !inst->ending)
+			return inst;
+	return NULL;
+}
+
 json_t *control_instance(const struct skep_instance *inst)
 {
 	const struct skep_plugin_note *note = &inst->plugin->note;
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "name", inst->name, "plugin",
-			 note->name, "kind", note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version",
+			 note->name, "kind", note_kind_name(note->kind), "version",
 			 control_json_text(note->version, strnlen(note->version, sizeof(note->version))), "state",
 			 inst->state == INSTANCE_RUNNING && inst->ending ? "stopping" : control_state_name(inst->state),
 			 "reason", control_json_string_or_null(inst->reason), "required", inst->required, "stuck_ns",
 			 control_json_number(inst->stuck_ns), "delivery", delivery(inst), "store", store(inst),
-			 "location", location(inst));
+			 "location", control_location(inst));
 }
 
 static int append(json_t *array, json_t *value)
@@ -196,5 +222,6 @@ json_t *control_plugins(const struct collector *c)
 			json_decref(array);
 			return NULL;
 		}
-	return json_pack("{s:b, s:s, s:o}", "ok", 1, "request", "plugins", "plugins", array);
+	return json_pack("{s:b, s:s, s:o, s:s}", "ok", 1, "request", "plugins", "plugins", array, "engine_files",
+			 collector_engine_files(c));
 }

@@ -261,7 +261,7 @@ static const char *type_name(uint32_t type)
 	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "?";
 }
 
-static const char *semantics_name(uint32_t semantics)
+const char *control_semantics_name(uint32_t semantics)
 {
 	static const char *const names[] = {
 		[SKEP_S_ATTRIBUTE] = "attribute",
@@ -282,7 +282,7 @@ json_t *control_stream(const struct skep_stream *s)
 
 		if (json_array_append_new(fields,
 					  json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", f->name, "type",
-						    type_name(f->type), "semantics", semantics_name(f->semantics),
+						    type_name(f->type), "semantics", control_semantics_name(f->semantics),
 						    "unit", control_json_string(f->unit), "help", control_json_string(f->help))) < 0) {
 			json_decref(fields);
 			return NULL;

@@ -23,5 +23,6 @@ json_t *control_json_time(uint64_t boot_ns, int64_t realtime_offset_ns);
 json_t *control_record(const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns);
 /* The stream's name and its fields' names, types, semantics, units and help. */
 json_t *control_stream(const struct skep_stream *);
+const char *control_semantics_name(uint32_t semantics); /* "attribute" "gauge" "delta" "cumulative" */
 
 #endif

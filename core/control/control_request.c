@@ -20,6 +20,7 @@ enum key_type {
 	KEY_NAME,
 	KEY_ARGV,
 	KEY_TRACE,
+	KEY_HASH,
 	KEY_U64,
 	KEY_COUNT,
 	KEY_STATUS,
@@ -62,6 +63,30 @@ static const struct key reload_keys[] = {
 	{ NULL, KEY_TEXT, 0, false },
 };
 
+static const struct key recognize_keys[] = {
+	KEY(pid, KEY_PID, false),
+	KEY(run, KEY_TEXT, false),
+	{ NULL, KEY_TEXT, 0, false },
+};
+
+static const struct key task_begin_keys[] = {
+	KEY(task, KEY_NAME, true),
+	{ NULL, KEY_TEXT, 0, false },
+};
+
+static const struct key lake_copy_keys[] = {
+	KEY(run, KEY_NAME, false),
+	KEY(since_ns, KEY_COUNT, false),
+	{ NULL, KEY_TEXT, 0, false },
+};
+
+static const struct key audit_publish_keys[] = {
+	KEY(run, KEY_NAME, true),
+	KEY(head, KEY_HASH, true),
+	KEY(entries, KEY_COUNT, true),
+	{ NULL, KEY_TEXT, 0, false },
+};
+
 static const struct key run_begin_keys[] = {
 	KEY(pid, KEY_PID, true),
 	KEY(argv, KEY_ARGV, true),
@@ -88,24 +113,34 @@ static const struct key run_end_keys[] = {
 	{ NULL, KEY_TEXT, 0, false },
 };
 
+/* A request that shows other users' data, or changes what skepd does, is for members of group skep. */
+enum asker { MEMBERS, ANY_USER };
+
 static const struct {
 	const char *name;
 	enum control_what what;
 	const struct key *keys;
+	enum asker asker;
 } requests[] = {
-	{ "status", CONTROL_STATUS, no_keys },
-	{ "plugins", CONTROL_PLUGINS, no_keys },
-	{ "details", CONTROL_DETAILS, no_keys },
-	{ "runs", CONTROL_RUNS, no_keys },
-	{ "attach", CONTROL_ATTACH, attach_keys },
-	{ "detach", CONTROL_DETACH, detach_keys },
-	{ "loglevel", CONTROL_LOGLEVEL, loglevel_keys },
-	{ "reload", CONTROL_RELOAD, reload_keys },
-	{ "stats", CONTROL_STATS, no_keys },
-	{ "rules", CONTROL_RULES, no_keys },
-	{ "run_begin", CONTROL_RUN_BEGIN, run_begin_keys },
-	{ "run_resume", CONTROL_RUN_RESUME, run_resume_keys },
-	{ "run_end", CONTROL_RUN_END, run_end_keys },
+	{ "status", CONTROL_STATUS, no_keys, MEMBERS },
+	{ "plugins", CONTROL_PLUGINS, no_keys, MEMBERS },
+	{ "details", CONTROL_DETAILS, no_keys, MEMBERS },
+	{ "runs", CONTROL_RUNS, no_keys, MEMBERS },
+	{ "attach", CONTROL_ATTACH, attach_keys, MEMBERS },
+	{ "detach", CONTROL_DETACH, detach_keys, MEMBERS },
+	{ "loglevel", CONTROL_LOGLEVEL, loglevel_keys, MEMBERS },
+	{ "reload", CONTROL_RELOAD, reload_keys, MEMBERS },
+	{ "stats", CONTROL_STATS, no_keys, MEMBERS },
+	{ "rules", CONTROL_RULES, no_keys, MEMBERS },
+	{ "recognize", CONTROL_RECOGNIZE, recognize_keys, ANY_USER },
+	{ "run_begin", CONTROL_RUN_BEGIN, run_begin_keys, ANY_USER },
+	{ "run_resume", CONTROL_RUN_RESUME, run_resume_keys, ANY_USER },
+	{ "run_end", CONTROL_RUN_END, run_end_keys, ANY_USER },
+	{ "task_begin", CONTROL_TASK_BEGIN, task_begin_keys, ANY_USER },
+	{ "version", CONTROL_VERSION, no_keys, ANY_USER },
+	{ "lake_copy", CONTROL_LAKE_COPY, lake_copy_keys, ANY_USER },
+	{ "audit_publish", CONTROL_AUDIT_PUBLISH, audit_publish_keys, ANY_USER },
+	{ "watch", CONTROL_WATCH, no_keys, ANY_USER },
 };
 #define N_REQUESTS (sizeof(requests) / sizeof(requests[0]))
 
@@ -238,6 +273,16 @@ static int read_trace(const json_t *value, const char **ret, char *why)
 	return 0;
 }
 
+static int read_hash(const struct key *key, const json_t *value, const char **ret, char *why)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || json_string_length(value) != 64 || strspn(text, "0123456789abcdef") != 64)
+		return refuse_type(why, key->name, "a SHA-256 of 64 hexadecimal digits, in lower case", value);
+	*ret = text;
+	return 0;
+}
+
 static int read_key(const struct key *key, const json_t *value, struct control_request *r, char *why)
 {
 	void *at = (char *)r + key->offset;
@@ -253,6 +298,8 @@ static int read_key(const struct key *key, const json_t *value, struct control_r
 		return read_argv(value, at, why);
 	case KEY_TRACE:
 		return read_trace(value, at, why);
+	case KEY_HASH:
+		return read_hash(key, value, at, why);
 	case KEY_U64:
 		return read_number(value, key->name, 1, INT64_MAX, at, why);
 	case KEY_COUNT:
@@ -342,13 +389,16 @@ static int read_keys(struct control_request *r, const struct key *keys, char *wh
 	for (; keys->name; keys++)
 		if (keys->required && !json_object_get(r->json, keys->name))
 			return refuse(why, "%s: \"%s\" is missing", r->name, keys->name);
+	if (r->what == CONTROL_RECOGNIZE && !r->pid == !r->run)
+		return refuse(why, "recognize: give either \"pid\" or \"run\"");
 	return r->what == CONTROL_ATTACH ? check_scope(r, json_object_get(r->json, "scope") != NULL, why) : 0;
 }
 
 static int read_request(struct control_request *r, char *why)
 {
 	static const char known[] = "status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules, "
-				    "run_begin, run_resume, run_end";
+				    "recognize, run_begin, run_resume, run_end, task_begin, version, lake_copy, "
+				    "audit_publish, watch";
 	const json_t *value = json_object_get(r->json, "request");
 	const char *name = json_string_value(value), *names[N_REQUESTS + 1] = { NULL }, *near;
 	char quoted[CONFIG_QUOTE_SIZE];
@@ -365,6 +415,7 @@ static int read_request(struct control_request *r, char *why)
 			continue;
 		r->what = requests[i].what;
 		r->name = requests[i].name;
+		r->any = requests[i].asker == ANY_USER;
 		return read_keys(r, requests[i].keys, why);
 	}
 	near = suggest_nearest(name, names);

@@ -23,10 +23,16 @@ enum control_what {
 	CONTROL_RELOAD,
 	CONTROL_STATS,
 	CONTROL_RULES,
+	CONTROL_RECOGNIZE,
 	CONTROL_RUN_BEGIN,
 	CONTROL_RUN_RESUME,
 	CONTROL_RUN_END,
-	CONTROL_LAST = CONTROL_RUN_END,
+	CONTROL_TASK_BEGIN,
+	CONTROL_VERSION,
+	CONTROL_LAKE_COPY,
+	CONTROL_AUDIT_PUBLISH,
+	CONTROL_WATCH,
+	CONTROL_LAST = CONTROL_WATCH,
 };
 
 /* Without for_ns: long enough to see something, short enough to be forgotten without harm. */
@@ -36,13 +42,14 @@ enum control_what {
 struct control_request {
 	enum control_what what;
 	const char *name;   /* the request's name: "status" */
+	bool any;           /* every user may ask this, about their own processes and runs */
 	/* attach; strings are borrowed from json */
 	const char *detail;
 	uint64_t for_ns;    /* 0: until the connection ends */
 	enum skep_scope scope;
-	const char *run;    /* SKEP_SCOPE_GROUP; run_resume, run_end: its id */
+	const char *run;    /* SKEP_SCOPE_GROUP; recognize; run_resume, run_end: its id; lake_copy, audit_publish */
 	const char *cgroup; /* SKEP_SCOPE_CGROUP */
-	uint32_t pid;       /* SKEP_SCOPE_PID; run_begin, run_resume: the run's root */
+	uint32_t pid;       /* SKEP_SCOPE_PID; recognize; run_begin, run_resume: the run's root */
 	uint64_t id;        /* detach */
 	int level;          /* loglevel: enum skep_log_level; 0: only report the level */
 	bool check;         /* reload: only check the configuration */
@@ -54,6 +61,10 @@ struct control_request {
 	uint64_t live_ns;   /* run_begin, run_resume: interval between live figures; 0: none */
 	uint64_t status;    /* run_end: the root's exit status, from wait4 */
 	uint64_t cpu_ns;    /* run_end: the root's CPU time, from wait4's rusage */
+	const char *task;   /* task_begin: its name */
+	uint64_t since_ns;  /* lake_copy: runs that began then (realtime) or later; 0: all */
+	const char *head;   /* audit_publish: 64 hexadecimal digits */
+	uint64_t entries;   /* audit_publish */
 	json_t *json;
 };
 

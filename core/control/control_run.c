@@ -15,6 +15,7 @@
 #include "core/control/control_priv.h"
 #include "core/control/control_record.h"
 #include "core/base/log.h"
+#include "core/base/intern.h"
 
 struct control_run {
 	struct control_client *client; /* NULL: the client disconnected while run_end is under way */
@@ -38,11 +39,13 @@ static void run_drop(struct control_run *r)
 /* Is there room for one more run, and for one more of this user?  If not, sends the client the error. */
 static bool room(struct control_client *client)
 {
-	unsigned own = 0;
+	unsigned own = 0, strangers = 0;
 	char why[CONTROL_WHY_SIZE];
 
-	for (const struct control_client *c = client->control->clients; c; c = c->next)
+	for (const struct control_client *c = client->control->clients; c; c = c->next) {
 		own += c->run && c->peer.uid == client->peer.uid;
+		strangers += c->run && !c->peer.member;
+	}
 	if (client->run)
 		snprintf(why, sizeof(why), "this connection already has run %s; begin another run on another "
 			"connection", client->run->id);
@@ -50,6 +53,10 @@ static bool room(struct control_client *client)
 		snprintf(why, sizeof(why),
 			 "clients have begun %u runs, the limit; try again when one has ended",
 			 CONTROL_RUNS_MAX);
+	else if (!client->peer.member && strangers >= CONTROL_STRANGERS_RUNS)
+		snprintf(why, sizeof(why),
+			 "users who are not in group " CONTROL_GROUP " have begun %u runs, the limit; try again when one "
+			 "has ended", CONTROL_STRANGERS_RUNS);
 	else if (own >= CONTROL_RUNS_USER && !control_privileged(client->peer.uid))
 		snprintf(why, sizeof(why),
 			 "uid %u has begun %u runs, the limit for one user; try again when one has ended",
@@ -93,10 +100,11 @@ static const char *words_of(int err)
 {
 	switch (err) {
 	case -EBUSY:
-		return "this process belongs to a run that another skep run began: leave the inner skep run out, or give it a lake of its own "
-		       "(--lake FOLDER)";
+		return "this process belongs to a run that another skep run began: "
+		       "leave the inner skep run out, or give it a lake of its own (--lake FOLDER)";
 	case -EINVAL:
-		return "this process leads a session, which is a run already, or it has ended: begin a run with a child that has not executed a program";
+		return "this process leads a session, which is a run already, or it has ended: "
+		       "begin a run with a child that has not executed a program";
 	default:
 		return strerror(-err);
 	}
@@ -130,6 +138,18 @@ static int begin(struct control_client *client, const struct control_request *re
 	}
 	free(argv);
 	return err;
+}
+
+void control_task_begin(struct control_client *client, const struct control_request *request)
+{
+	struct skep_str name = text_str(request->task);
+	int err = collector_task_begin(client->control->collector, (uint32_t)client->peer.pid, client->peer.uid, &name);
+
+	if (err < 0)
+		control_send(client, control_error("not_found", "skepd does not record this process: it has not seen "
+						   "it yet, or a rule excludes it"));
+	else
+		control_send(client, json_pack("{s:b, s:s}", "ok", 1, "request", "task_begin"));
 }
 
 void control_run_begin(struct control_client *client, const struct control_request *request)

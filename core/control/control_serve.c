@@ -2,8 +2,19 @@
 /*
  * core/control/control_serve.c - parses a request and calls the function that answers it.
  */
+#include <stdio.h>
+
 #include "core/control/control_plugins.h"
 #include "core/control/control_priv.h"
+
+/* The connection stays: the next request may be one for every user. */
+static void refuse_stranger(struct control_client *client, const char *request)
+{
+	char why[CONTROL_WHY_SIZE];
+
+	snprintf(why, sizeof(why), "uid %u may not ask `%s`: " CONTROL_FOR_MEMBERS, client->peer.uid, request);
+	control_send(client, control_error("permission", why));
+}
 
 void control_serve(struct control_client *client, const char *line, size_t len)
 {
@@ -14,6 +25,11 @@ void control_serve(struct control_client *client, const char *line, size_t len)
 
 	if (err < 0) {
 		control_send(client, control_error("bad_request", why));
+		return;
+	}
+	if (!request.any && !client->peer.member) {
+		refuse_stranger(client, request.name);
+		control_request_clear(&request);
 		return;
 	}
 	switch (request.what) {
@@ -41,6 +57,9 @@ void control_serve(struct control_client *client, const char *line, size_t len)
 	case CONTROL_RULES:
 		control_send(client, control_answer_rules(control));
 		break;
+	case CONTROL_RECOGNIZE:
+		control_send(client, control_answer_recognize(client, &request));
+		break;
 	case CONTROL_STATS:
 		control_send(client, control_answer_stats(control));
 		break;
@@ -52,6 +71,21 @@ void control_serve(struct control_client *client, const char *line, size_t len)
 		break;
 	case CONTROL_RUN_END:
 		control_run_end(client, &request);
+		break;
+	case CONTROL_TASK_BEGIN:
+		control_task_begin(client, &request);
+		break;
+	case CONTROL_VERSION:
+		control_send(client, control_answer_version(client));
+		break;
+	case CONTROL_LAKE_COPY:
+		control_lake_copy(client, &request);
+		break;
+	case CONTROL_AUDIT_PUBLISH:
+		control_send(client, control_answer_audit_publish(client, &request));
+		break;
+	case CONTROL_WATCH:
+		control_watch(client);
 		break;
 	case CONTROL_LOGLEVEL:
 		control_send(client, control_answer_loglevel(&request));

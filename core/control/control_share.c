@@ -15,21 +15,27 @@ bool control_privileged(uint32_t uid)
 
 bool control_share_room(const struct control_client *client, unsigned *ret_most)
 {
-	unsigned own = 0, others = 0;
+	unsigned all = 0, own = 0, others = 0, strangers = 0;
+	unsigned most = client->peer.member ? CONTROL_CLIENTS_USER : CONTROL_STRANGERS_USER;
 
+	for (const struct control_client *c = client->control->clients; c; c = c->next) {
+		if (c->run || c->refused)
+			continue;
+		all++;
+		own += c->peer.uid == client->peer.uid;
+		others += !control_privileged(c->peer.uid);
+		strangers += !c->peer.member;
+	}
 	*ret_most = CONTROL_CLIENTS_MAX;
-	if (client->control->n_clients - client->control->n_runs > CONTROL_CLIENTS_MAX)
+	if (all > CONTROL_CLIENTS_MAX)
 		return false;
 	if (control_privileged(client->peer.uid))
 		return true;
-	for (const struct control_client *c = client->control->clients; c; c = c->next) {
-		if (c->run)
-			continue;
-		own += c->peer.uid == client->peer.uid;
-		others += !control_privileged(c->peer.uid);
-	}
-	*ret_most = own > CONTROL_CLIENTS_USER ? CONTROL_CLIENTS_USER : CONTROL_CLIENTS_OTHERS;
-	return own <= CONTROL_CLIENTS_USER && others <= CONTROL_CLIENTS_OTHERS;
+	*ret_most = own > most ? most : CONTROL_CLIENTS_OTHERS;
+	if (own > most || others > CONTROL_CLIENTS_OTHERS)
+		return false;
+	*ret_most = CONTROL_STRANGERS;
+	return client->peer.member || strangers <= CONTROL_STRANGERS;
 }
 
 static unsigned share_of(const struct control *control, uint32_t uid)
@@ -41,24 +47,33 @@ static unsigned share_of(const struct control *control, uint32_t uid)
 	return i < CONTROL_CLIENTS_MAX ? i : CONTROL_CLIENTS_MAX - 1;
 }
 
-void control_share_spend(struct control *control, uint32_t uid, uint64_t ns)
+void control_share_spend(struct control_client *client, uint64_t ns)
 {
-	unsigned i = share_of(control, uid);
+	struct control *control = client->control;
+	unsigned i = share_of(control, client->peer.uid);
 
 	if (i == control->n_shares)
-		control->shares[control->n_shares++] = (struct control_share){ .uid = uid };
+		control->shares[control->n_shares++] = (struct control_share){ .uid = client->peer.uid };
 	control->shares[i].ns += ns;
+	if (!client->peer.member)
+		control->strangers_ns += ns;
 }
 
-bool control_share_spent(const struct control *control, uint32_t uid)
+bool control_share_spent(const struct control_client *client)
 {
-	unsigned i = share_of(control, uid);
+	const struct control *control = client->control;
+	unsigned i = share_of(control, client->peer.uid);
 
-	return i < control->n_shares && control->shares[i].ns >= CONTROL_SHARE_NS && !control_privileged(uid);
+	if (!client->peer.member && control->strangers_ns >= CONTROL_STRANGERS_NS)
+		return true;
+	return i < control->n_shares && control->shares[i].ns >= CONTROL_SHARE_NS &&
+	       !control_privileged(client->peer.uid);
 }
 
 void control_share_renew(struct control *control)
 {
 	control->n_shares = 0;
-	control->accepts = 0;
+	control->strangers_ns = 0;
+	for (unsigned i = 0; i < CONTROL_DOORS; i++)
+		control->doors[i].accepts = 0;
 }

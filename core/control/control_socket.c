@@ -59,8 +59,9 @@ static int folder_open(const char *path, int64_t group, char *why, size_t why_si
 		snprintf(why, why_size, "out of memory");
 		return fd;
 	}
-	/* Only members of the group need to reach the socket. */
-	if (mkdir(dirname(copy), 0750) == 0 && group >= 0 && chown(copy, (uid_t)-1, (gid_t)group) < 0)
+	/* Every user may reach the sockets: each has the mode that says which users may connect. */
+	if (mkdir(dirname(copy), 0750) == 0 &&
+	    ((group >= 0 && chown(copy, (uid_t)-1, (gid_t)group) < 0) || chmod(copy, 0755) < 0))
 		fd = -errno;
 	else if ((fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		fd = -errno;
@@ -137,7 +138,7 @@ static int make_room(const struct sockaddr_un *at, char *why, size_t why_size)
 	return err;
 }
 
-static int bind_listen(const struct sockaddr_un *at, struct control_file *file, int *ret_fd)
+static int bind_listen(const struct sockaddr_un *at, mode_t mode, struct control_file *file, int *ret_fd)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
@@ -154,7 +155,7 @@ static int bind_listen(const struct sockaddr_un *at, struct control_file *file, 
 		return err;
 	}
 	if ((file->group >= 0 && lchown(at->sun_path, (uid_t)-1, (gid_t)file->group) < 0 && errno != EPERM) ||
-	    chmod(at->sun_path, 0660) < 0 || listen(fd, BACKLOG) < 0 || lstat(at->sun_path, &st) < 0) {
+	    chmod(at->sun_path, mode) < 0 || listen(fd, BACKLOG) < 0 || lstat(at->sun_path, &st) < 0) {
 		err = -errno;
 		close(fd);
 		unlink(at->sun_path);
@@ -166,9 +167,10 @@ static int bind_listen(const struct sockaddr_un *at, struct control_file *file, 
 	return 0;
 }
 
-int control_file_open(const char *path, struct control_file *ret, int *ret_fd, char *why, size_t why_size)
+int control_file_open(const char *path, bool all, struct control_file *ret, int *ret_fd, char *why,
+		      size_t why_size)
 {
-	struct control_file file = { .path = strdup(path), .group = group_id() };
+	struct control_file file = { .path = strdup(path), .group = all ? -1 : group_id() };
 	struct sockaddr_un at;
 	int folder = -1, err = file.path ? address(path, &at) : -ENOMEM;
 
@@ -184,7 +186,7 @@ int control_file_open(const char *path, struct control_file *ret, int *ret_fd, c
 	err = make_room(&at, why, why_size);
 	if (err < 0)
 		goto out;
-	err = bind_listen(&at, &file, ret_fd);
+	err = bind_listen(&at, all ? 0666 : 0660, &file, ret_fd);
 	if (err < 0)
 		snprintf(why, why_size, "cannot listen at %s: %s", path, strerror(-err));
 out:
@@ -236,7 +238,6 @@ int control_peer_check(int fd, const struct control_file *file, struct control_p
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
 		return -errno;
 	*ret = (struct control_peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid };
-	if (cred.uid == 0 || cred.uid == geteuid())
-		return 0;
-	return in_group(fd, cred.gid, file->group) ? 0 : -EACCES;
+	ret->member = cred.uid == 0 || cred.uid == geteuid() || in_group(fd, cred.gid, file->group);
+	return 0;
 }

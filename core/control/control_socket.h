@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 #define CONTROL_GROUP "skep"
+#define CONTROL_FOR_MEMBERS \
+	"only root, the user that skepd runs as, and members of group " CONTROL_GROUP " may; " \
+	"sudo usermod -aG " CONTROL_GROUP " NAME, and log in again"
 
 struct control_file {
 	char *path;        /* NULL: no file */
@@ -19,22 +22,21 @@ struct control_file {
 };
 
 /*
- * Listens on a socket at path, mode 0660, of group skep if the group exists.  Replaces the stale file of a previous
- * skepd.  0, and the caller closes *ret_fd; -EADDRINUSE: another skepd listens there; -errno.  On failure the reason
- * and the remedy are in why.
+ * Listens on a socket at path: mode 0660, of group skep if the group exists; mode 0666 for all users.  Replaces the
+ * stale file of a previous skepd.  0, and the caller closes *ret_fd; -EADDRINUSE: another skepd listens there; -errno.
+ * On failure the reason and the remedy are in why.
  */
-int control_file_open(const char *path, struct control_file *ret, int *ret_fd, char *why, size_t why_size);
-/* Removes the file if it is still the one that this skepd created: a successor keeps its own file. */
+int control_file_open(const char *path, bool all, struct control_file *ret, int *ret_fd, char *why,
+		      size_t why_size);
+/* Removes the file only if this skepd created it: a successor keeps its own file. */
 void control_file_close(struct control_file *);
 
 struct control_peer {
 	uint32_t uid, gid;
 	int32_t pid;
+	bool member; /* root, skepd's user, or in group skep, also by a supplementary group */
 };
-/*
- * Reads the client's user by SO_PEERCRED and checks that it may connect: root, skepd's user, and members of group skep
- * (also by supplementary group).  0; -EACCES; or -errno of getsockopt.
- */
+/* Reads the client's user by SO_PEERCRED, and its groups.  0, or -errno of getsockopt. */
 int control_peer_check(int fd, const struct control_file *, struct control_peer *ret);
 
 #endif

@@ -19,7 +19,9 @@
 #include "core/base/confine.h"
 #include "core/base/log.h"
 #include "core/base/log_diag.h"
+#include "core/control/copier.h"
 #include "core/identify/reader.h"
+#include "lake/copy.h"
 
 /* log_vat, which has no limit of length: the verifier's log is larger than any buffer would be. */
 __attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -76,6 +78,8 @@ static bool parse_arguments(int argc, char **argv, struct skepd_arguments *ret, 
 		*ret_exit = usage("--json goes with --tryload; of a running skepd ask skep status --json", NULL);
 	else if (ret->version)
 		skepd_version();
+	else if (ret->schema_recognizers)
+		*ret_exit = skepd_schema_recognizers();
 	else
 		return true;
 	free(why);
@@ -102,8 +106,68 @@ static void fork_reader(struct reader_process *ret)
 		log_warning("cannot start the spare of the process that reads others' arguments: %s", strerror(-err));
 	else if (err < 0)
 		log_warning(
-			"cannot start the process that reads others' arguments: %s; records of processes older than skepd have none",
+			"cannot start the process that reads others' arguments: %s; "
+			"records of processes older than skepd have none",
 			strerror(-err));
+}
+
+static void fork_file_reader(struct reader_process *ret)
+{
+	int err = engine_file_permitted() ? reader_fork_files("skepd", ret) : reader_of_unit(READER_SOCKET, ret);
+
+	if (err < 0)
+		log_warning("cannot start the process that reads engines' files: %s; tasks are called what their "
+			    "commands show",
+			    strerror(-err));
+}
+
+/* skepd --reader: the unit skep-reader.  Reads no configuration, which may have secrets. */
+static enum skepd_exit serve_as_reader(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+	int err;
+
+	/* sd_listen_fds(3): the sockets begin at descriptor 3. */
+	if (!pid || strtol(pid, NULL, 10) != getpid() || !n || strcmp(n, "1") != 0)
+		return usage("--reader needs a socket from the service manager; start skep-reader.socket", NULL);
+	if (!engine_file_permitted()) {
+		log_error("cannot read files as their users: no CAP_SETUID and CAP_SETGID; skep-reader.service gives both");
+		return SKEPD_PRIVILEGE;
+	}
+	err = reader_serve("skep-reader", STDERR_FILENO + 1);
+	log_error("the socket of the service manager cannot be used: %s; see: systemctl status skep-reader.socket",
+		  strerror(-err));
+	return SKEPD_RUNTIME;
+}
+
+static int make_copy(const struct copier_order *order, int (*cancelled)(void *), void *arg, int *ret_fd,
+		     uint64_t *ret_left_out, char *why, size_t why_size)
+{
+	const struct lake_copy what = {
+		.uid = order->uid,
+		.run = *order->run ? order->run : NULL,
+		.since_ns = order->since_ns,
+		.max_bytes = LAKE_COPY_BYTES,
+		.keep_free = order->keep_free,
+		.cancelled = cancelled,
+		.arg = arg,
+	};
+	struct lake *lake = NULL;
+	int err = lake_open(order->lake, &lake, why, why_size);
+
+	if (err == 0)
+		err = lake_copy(lake, &what, ret_fd, ret_left_out, why, why_size);
+	lake_close(lake);
+	return err;
+}
+
+static void fork_copier(struct copier *ret)
+{
+	int err = copier_fork("skepd", make_copy, ret);
+
+	if (err < 0)
+		log_warning("cannot start the process that copies users' own runs: %s; users who are not in group skep "
+			    "cannot see theirs", strerror(-err));
 }
 
 /* Each thread has capabilities of its own: skepd drops them while it has only one. */
@@ -124,7 +188,8 @@ int main(int argc, char **argv)
 {
 	struct skepd_arguments args = { .config = NULL };
 	enum skepd_mode mode;
-	struct reader_process reader = { .pid = 0 };
+	struct reader_process reader = { .pid = 0 }, file_reader = { .pid = 0 };
+	struct copier copier = { .pid = 0 };
 	struct config *config;
 	enum skepd_exit result;
 	struct diag diag;
@@ -134,6 +199,7 @@ int main(int argc, char **argv)
 	/* Records have the arguments of every user's processes: not for everybody to read. */
 	umask(umask(0) | 0027);
 	confine_memory(); /* before anything secret is read */
+	skepd_memory_begin_start();
 	/* A receiver that closes a connection is an errno for its sink; it must not kill skepd. */
 	signal(SIGPIPE, SIG_IGN);
 	log_program("skepd");
@@ -142,10 +208,16 @@ int main(int argc, char **argv)
 	if (!parse_arguments(argc, argv, &args, &result))
 		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
 	log_verbosity(args.verbose - args.quiet);
+	if (args.reader)
+		return serve_as_reader();
 	mode = args.tryload ? SKEPD_TRYLOAD : args.test ? SKEPD_TEST : SKEPD_RUN;
 	/* Before skepd reads the configuration, which may have secrets, and has threads; -t starts nothing. */
 	if (!is_question(&args) && mode != SKEPD_TEST)
 		fork_reader(&reader);
+	if (!is_question(&args) && mode == SKEPD_RUN)
+		fork_file_reader(&file_reader);
+	if (!is_question(&args) && mode == SKEPD_RUN)
+		fork_copier(&copier);
 
 	diag_init(&diag);
 	config = load_config(&args, &diag);
@@ -158,8 +230,14 @@ int main(int argc, char **argv)
 		if (!args.config && access(SKEPD_CONFIG_FILE, F_OK) != 0)
 			fputs("Give another file with --config.\n", stderr);
 		reader_end(&reader);
+		reader_end(&file_reader);
+		copier_end(&copier);
 		return SKEPD_CONFIG;
 	}
+	if (!config->read_engine_files)
+		reader_end(&file_reader);
+	if (!config->control_socket)
+		copier_end(&copier);
 	if (args.list_plugins) {
 		skepd_list(config, args.verbose > 0);
 		result = SKEPD_OK;
@@ -173,9 +251,13 @@ int main(int argc, char **argv)
 		/* -t starts nothing; --tryload has to report what the daemon could do. */
 		if (mode != SKEPD_TEST)
 			drop_capabilities(config);
-		result = skepd_collect(config, reader.pid ? &reader : NULL, mode, args.verbose > 0, args.json);
+		result = skepd_collect(config, reader.pid ? &reader : NULL,
+				       file_reader.pid || file_reader.unit ? &file_reader : NULL,
+				       copier.pid ? &copier : NULL, mode, args.verbose > 0, args.json);
 	}
 	reader_end(&reader);
+	reader_end(&file_reader);
+	copier_end(&copier);
 	log_flush();
 	config_free(config);
 	/* A full disk or a closed pipe must not look like "configuration ok". */

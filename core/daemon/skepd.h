@@ -32,7 +32,7 @@ enum skepd_mode {
 struct skepd_arguments {
 	const char *config; /* NULL: the default one */
 	bool foreground;    /* always so */
-	bool test, tryload, json, list_plugins, schema, unpin, version;
+	bool test, tryload, json, list_plugins, schema, schema_recognizers, unpin, reader, version;
 	const char *options; /* a plugin's name */
 	int verbose, quiet;
 };
@@ -45,17 +45,26 @@ void skepd_list(const struct config *, bool verbose);
 enum skepd_exit skepd_options(const struct config *, const char *plugin);
 /* The JSON Schema of the configuration, with the options of every plugin that loads. */
 enum skepd_exit skepd_schema(const struct config *);
+enum skepd_exit skepd_schema_recognizers(void); /* the JSON Schema of tables of recognizers */
 
 /* Removes the kernel side that an earlier skepd has pinned in the configuration's pin_dir. */
 enum skepd_exit skepd_unpin(const struct config *);
 
 /*
- * Runs a collector from start to end; blocks. reader: NULL: none.  verbose: print the loaded plugins. json:
+ * Runs a collector from start to end; blocks. reader, copier: NULL: none.  verbose: print the loaded plugins. json:
  * SKEPD_TRYLOAD prints one object.
  */
+struct copier;
 struct reader_process;
-enum skepd_exit skepd_collect(const struct config *, struct reader_process *reader, enum skepd_mode, bool verbose,
+enum skepd_exit skepd_collect(const struct config *, struct reader_process *reader,
+			      struct reader_process *file_reader, struct copier *, enum skepd_mode, bool verbose,
 			      bool json);
+
+/* Keeps the large blocks of the start apart, until skepd_memory_release_start(). */
+void skepd_memory_begin_start(void);
+/* Gives unused memory back to the kernel; the first one once, when skepd has started. */
+void skepd_memory_release_start(void);
+void skepd_memory_release(void);
 
 /* before: what led to it ("reloaded: "). */
 void skepd_notify_ready(struct notify *, const struct collector *, const char *before);

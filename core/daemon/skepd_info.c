@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/daemon/skepd_info.c - reports on skepd itself and on the plugins that it would load: --help, --version,
- * --list-plugins, --options, --schema, --unpin.
+ * --list-plugins, --options, --schema, --schema-recognizers, --unpin.
  */
 #include <bpf/libbpf.h>
 #include <gnu/libc-version.h>
@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 
 #include "core/config/config_schema.h"
+#include "core/identify/recognizer_schema.h"
+#include "core/plugin/note.h"
 #include "core/plugin/pins.h"
 #include "core/plugin/plugin.h"
 #include "core/daemon/skepd.h"
@@ -26,8 +28,8 @@ const struct command_option skepd_options_table[] = {
 	  "check the configuration: load every plugin, check every option, open() each, start none; print all errors",
 	  AT(test) },
 	{ "tryload", 0, NULL,
-	  "the same, then also start every plugin (attach to the kernel, connect) and stop again; print how skepd gets each "
-	  "signal of each probe here",
+	  "the same, then also start every plugin (attach to the kernel, connect) and stop again; "
+	  "print how skepd gets each signal of each probe here",
 	  AT(tryload) },
 	{ "json", 0, NULL, "with --tryload: as one object, for programs", AT(json) },
 	{ "list-plugins", 0, NULL,
@@ -35,11 +37,18 @@ const struct command_option skepd_options_table[] = {
 	  AT(list_plugins) },
 	{ "options", 0, "NAME", "list the options of plugin NAME", AT(options) },
 	{ "schema", 0, NULL,
-	  "print the JSON Schema of the configuration, with the options of every plugin found, for editors", AT(schema) },
+	  "print the JSON Schema of the configuration, with the options of every plugin found, for editors",
+	  AT(schema) },
+	{ "schema-recognizers", 0, NULL, "print the JSON Schema of tables of recognizers, for editors",
+	  AT(schema_recognizers) },
 	{ "unpin", 0, NULL,
 	  "remove the kernel side that a skepd that ended has pinned for the next one (pin_dir, or " PINS_DIR_DEFAULT
 	  "); needs no configuration file",
 	  AT(unpin) },
+	{ "reader", 0, NULL,
+	  "be the process that reads engines' files for a skepd without CAP_SETUID and CAP_SETGID: skep-reader.service "
+	  "starts it so",
+	  AT(reader) },
 	{ "verbose", 'v', NULL, "more messages; twice: libbpf's and everything else", AT(verbose) },
 	{ "quiet", 'q', NULL, "only warnings and errors; twice: only errors", AT(quiet) },
 	{ "version", 0, NULL, "print versions, also of the libraries in use", AT(version) },
@@ -50,7 +59,7 @@ const struct command_option skepd_options_table[] = {
 void skepd_help(void)
 {
 	puts("Usage: skepd [OPTION]...\n"
-	     "Record every process of this host, by plugins, until told to stop.\n");
+	     "Record every process of this host, by plugins, until SIGTERM or SIGINT.\n");
 	command_options_print(NULL, skepd_options_table, stdout, HELP_WIDTH);
 	puts("\n"
 	     "skepd never puts itself into the background. A service manager (systemd, runit, a\n"
@@ -112,18 +121,6 @@ struct list {
 	bool any;
 };
 
-static const char *kind_name(uint32_t kind)
-{
-	switch (kind) {
-	case SKEP_KIND_PROBE:
-		return "probe";
-	case SKEP_KIND_SINK:
-		return "sink";
-	default:
-		return "?";
-	}
-}
-
 static void list_one(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
 {
 	struct list *list = arg;
@@ -131,7 +128,7 @@ static void list_one(const char *path, const struct skep_plugin_note *note, cons
 	list->any = true;
 	/* A refusal's reason begins with the path. */
 	if (note)
-		printf("%-16s %-6s %-12s ABI %u.%u", note->name, kind_name(note->kind), note->version, note->abi_major,
+		printf("%-16s %-6s %-12s ABI %u.%u", note->name, note_kind_name(note->kind), note->version, note->abi_major,
 		       note->abi_minor);
 	else
 		printf("%-16s %-6s %-12s %-7s", "?", "?", "?", "?");
@@ -168,9 +165,10 @@ enum skepd_exit skepd_options(const struct config *config, const char *name)
 	diag_clear(&diag);
 	if (err)
 		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
-	printf("%s %s, a %s: %s\n", plugin->desc->name, plugin->desc->version, kind_name(plugin->desc->kind),
+	printf("%s %s, a %s: %s\n", plugin->desc->name, plugin->desc->version, note_kind_name(plugin->desc->kind),
 	       plugin->desc->summary);
-	printf("Every entry also takes \"name\" (of this instance) and \"required\" (true: without it skepd does not start).\n\n");
+	printf("Every entry also takes \"name\" (of this instance) and \"required\" "
+	       "(true: without it skepd does not start).\n\n");
 	options_print(plugin->desc, stdout);
 	return SKEPD_OK;
 }
@@ -213,22 +211,31 @@ static void load_one(const char *path, const struct skep_plugin_note *note, cons
 	loaded->plugins[loaded->n++] = plugin->desc;
 }
 
-enum skepd_exit skepd_schema(const struct config *config)
+/* Owns the schema; NULL: no memory. */
+static enum skepd_exit print_schema(json_t *schema)
 {
-	struct loaded loaded = { .config = config };
-	json_t *schema = NULL;
-	int err = -1;
+	int err = schema ? json_dumpf(schema, stdout, JSON_INDENT(2)) : -1;
 
-	plugin_list(config->plugin_dirs, load_one, &loaded);
-	if (!loaded.failed)
-		schema = config_schema(loaded.plugins, loaded.n);
-	if (schema)
-		err = json_dumpf(schema, stdout, JSON_INDENT(2));
 	if (err == 0)
 		puts("");
 	else
 		fputs("skepd: cannot write the schema: out of memory or of space\n", stderr);
 	json_decref(schema);
-	free(loaded.plugins);
 	return err == 0 ? SKEPD_OK : SKEPD_RUNTIME;
+}
+
+enum skepd_exit skepd_schema_recognizers(void)
+{
+	return print_schema(recognizer_schema());
+}
+
+enum skepd_exit skepd_schema(const struct config *config)
+{
+	struct loaded loaded = { .config = config };
+	enum skepd_exit result;
+
+	plugin_list(config->plugin_dirs, load_one, &loaded);
+	result = print_schema(loaded.failed ? NULL : config_schema(loaded.plugins, loaded.n));
+	free(loaded.plugins);
+	return result;
 }

@@ -45,13 +45,14 @@ static void refused(struct notify *n, const struct diag *diag)
 		if (e->severity != DIAG_ERROR)
 			continue;
 		if (e->file && e->line > 0)
-			notify_ready(n, "reload refused, all goes on as it was: %s:%d: %s", e->file, e->line, e->text);
+			notify_ready(n, "reload refused, running configuration unchanged: %s:%d: %s",
+					e->file, e->line, e->text);
 		else
-			notify_ready(n, "reload refused, all goes on as it was: %s%s%s", e->file ? e->file : "",
+			notify_ready(n, "reload refused, running configuration unchanged: %s%s%s", e->file ? e->file : "",
 				     e->file ? ": " : "", e->text);
 		return;
 	}
-	notify_ready(n, "reload refused, all goes on as it was");
+	notify_ready(n, "reload refused, running configuration unchanged");
 }
 
 void skepd_notify_reload(struct notify *n, const struct collector *c, const struct reload_outcome *outcome)

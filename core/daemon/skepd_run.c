@@ -15,6 +15,7 @@
 #include "core/control/control_plugins.h"
 #include "core/base/log.h"
 #include "core/base/log_diag.h"
+#include "core/plugin/note.h"
 #include "core/plugin/plugin.h"
 #include "core/control/reloader.h"
 #include "core/daemon/skepd.h"
@@ -22,6 +23,7 @@
 /* Beyond the drain: the time that collector_stop() allows for calls that do not return, and one second. */
 #define STOP_MORE_US 15000000ull
 #define LOG_FLUSH_MS 10000
+#define MEMORY_MS 10000u
 
 enum { ON_TERM, ON_INT, ON_USR1, ON_HUP, N_SIGNALS };
 static const int signal_numbers[N_SIGNALS] = {
@@ -35,7 +37,8 @@ static const int signal_numbers[N_SIGNALS] = {
 struct skepd {
 	uint32_t magic;
 	const struct config *config;
-	struct reader_process *reader;
+	struct reader_process *reader, *file_reader;
+	struct copier *copier;
 	enum skepd_mode mode;
 	bool verbose, json;
 	uv_loop_t loop;
@@ -45,6 +48,8 @@ struct skepd {
 	struct notify *notify; /* NULL: no service manager */
 	uv_signal_t signals[N_SIGNALS];
 	uv_timer_t log_timer;
+	uv_timer_t memory_timer;
+	bool memory_of_start; /* is released */
 	bool handles; /* signals and timer are set up */
 	bool stopping, stopped;
 };
@@ -137,7 +142,7 @@ static void stop(struct skepd *d, uint64_t drain_ns)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	notify_stopping(d->notify, drain_ns / 1000u + STOP_MORE_US, "stopping: what is collected is delivered");
+	notify_stopping(d->notify, drain_ns / 1000u + STOP_MORE_US, "stopping: delivering the records collected so far");
 	collector_stop(d->collector, drain_ns, on_stopped, d);
 }
 
@@ -173,6 +178,17 @@ static void on_log_timer(uv_timer_t *timer)
 	log_flush();
 }
 
+static void on_memory_timer(uv_timer_t *timer)
+{
+	struct skepd *d = MAGIC_OBJECT(skepd, timer->data);
+
+	if (d->memory_of_start)
+		skepd_memory_release();
+	else
+		skepd_memory_release_start();
+	d->memory_of_start = true;
+}
+
 /* Before a probe attaches: a signal during the start then stops skepd in order. */
 static int handles_init(struct skepd *d)
 {
@@ -184,12 +200,15 @@ static int handles_init(struct skepd *d)
 		d->signals[i].data = d;
 	}
 	uv_timer_init(&d->loop, &d->log_timer);
+	uv_timer_init(&d->loop, &d->memory_timer);
+	d->memory_timer.data = d;
 	d->handles = true;
 	for (int i = 0; i < N_SIGNALS; i++) {
 		err = uv_signal_start(&d->signals[i], on_signal, signal_numbers[i]);
 		if (err)
 			return err;
 	}
+	uv_timer_start(&d->memory_timer, on_memory_timer, MEMORY_MS, MEMORY_MS);
 	return uv_timer_start(&d->log_timer, on_log_timer, LOG_FLUSH_MS, LOG_FLUSH_MS);
 }
 
@@ -200,6 +219,7 @@ static void handles_close(struct skepd *d)
 	for (int i = 0; i < N_SIGNALS; i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
 	uv_close((uv_handle_t *)&d->log_timer, NULL);
+	uv_close((uv_handle_t *)&d->memory_timer, NULL);
 	d->handles = false;
 }
 
@@ -244,7 +264,7 @@ static enum skepd_exit start_exit(const struct skepd *d, int err)
 static void say_instances(const struct skepd *d)
 {
 	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next)
-		printf("%s: %s %s, %s%s\n", i->name, i->plugin->note.kind == SKEP_KIND_PROBE ? "probe" : "sink",
+		printf("%s: %s %s, %s%s\n", i->name, note_kind_name(i->plugin->note.kind),
 		       i->plugin->note.version, i->plugin->path, i->required ? ", required" : "");
 }
 
@@ -300,8 +320,10 @@ static int open_control(struct skepd *d)
 	if (!d->config->control_socket)
 		return 0;
 	err = control_new(&d->loop, d->config->control_socket, d->collector, &d->control, why, sizeof(why));
-	if (err == 0)
+	if (err == 0) {
 		control_reloader(d->control, d->reloader);
+		control_copier(d->control, d->copier);
+	}
 	if (err < 0 && d->config->control_asked)
 		log_error("control socket: %s", why);
 	else if (err < 0)
@@ -339,7 +361,7 @@ static void check_pid_namespace(void)
 
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
-	struct collector_options options = { .runs_only = false, .reader = d->reader };
+	struct collector_options options = { .runs_only = false, .reader = d->reader, .file_reader = d->file_reader };
 	int err;
 
 	if (d->mode == SKEPD_RUN) /* a check neither reads nor writes pinned or saved state */
@@ -409,13 +431,16 @@ static void collect_end(struct skepd *d)
 	reloader_free(d->reloader); /* owns the configuration that the collector may have used */
 }
 
-enum skepd_exit skepd_collect(const struct config *config, struct reader_process *reader, enum skepd_mode mode,
+enum skepd_exit skepd_collect(const struct config *config, struct reader_process *reader,
+			      struct reader_process *file_reader, struct copier *copier, enum skepd_mode mode,
 			      bool verbose, bool json)
 {
 	struct skepd d = {
 		.magic = MAGIC_skepd,
 		.config = config,
 		.reader = reader,
+		.file_reader = file_reader,
+		.copier = copier,
 		.mode = mode,
 		.verbose = verbose,
 		.json = json,
@@ -442,7 +467,8 @@ enum skepd_exit skepd_collect(const struct config *config, struct reader_process
 	/* A handle that is still open is a bug: a use after free some day. */
 	err = uv_loop_close(&d.loop);
 	if (err)
-		log_warning("event loop: %s at the end: a handle is still open, which is a bug of skepd; report it", uv_strerror(err));
+		log_warning("event loop: %s at the end: a handle is still open, which is a bug of skepd; report it",
+			    uv_strerror(err));
 	if (mode == SKEPD_RUN && result == SKEPD_OK)
 		log_notice("stopped");
 	diag_clear(&diag);

@@ -23,6 +23,7 @@ struct spooler;
 
 /* Callbacks of the collector: it adds its part to a commit, and learns how the commit ended. */
 struct delivery_spool_env {
+	void (*prepare)(void *arg); /* a commit is about to begin: it takes along the records that prepare emits */
 	void (*collect)(void *arg, struct delivery_commit *);     /* adds the collector's current state */
 	void (*committed)(void *arg, uint64_t number, bool durable); /* collect has been called with that number */
 	void *arg;

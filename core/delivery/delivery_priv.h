@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_priv.h - shared by delivery.c (records, batches, the ledger), delivery_sink.c (sinks that are
- * added, replaced and removed) and delivery_spool.c (the durable store between batches and sinks).
+ * core/delivery/delivery_priv.h - shared by the files of delivery. Each calls only the files below it:
+ *
+ *   delivery.c              the sinks' queues and their timing
+ *   delivery_sink.c         sinks that are replaced, paused and removed
+ *   delivery_spool.c        commits to the spool (delivery_spool_priv.h)
+ *   delivery_spool_load.c   reading batches back
+ *   delivery_spool_sink.c   each sink's offset in the spool
+ *   delivery_spool_job.c    jobs for the spool's thread
+ *   delivery_open.c         the open batches
+ *   delivery_ledger.c       the streams, and each sink's counts of their records
  */
 #ifndef SKEP_CORE_DELIVERY_PRIV_H
 #define SKEP_CORE_DELIVERY_PRIV_H
@@ -41,7 +49,7 @@ struct delivery_sink {
 	struct spool_offset place; /* the offset that the spool has stored */
 	struct spool_lag lag;     /* the sink's lag, as of a few seconds ago */
 	struct delivery_count *counts; /* by stream number */
-	uint64_t (*told)[DELIVERY_LOSSES]; /* by stream number: losses that delivery_losses has reported */
+	uint64_t (*reported)[DELIVERY_LOSSES]; /* by stream number: losses that delivery_losses has reported */
 	struct delivery_sink *next;
 };
 
@@ -62,16 +70,18 @@ struct delivery {
 };
 
 void delivery_sink_free(struct delivery_sink *); /* frees the memory, not the queue's batches */
+
+/* delivery_ledger.c */
+/* Makes room for n streams; the last one is new. 0 or -ENOMEM. */
+int delivery_counts_resize(struct delivery_sink *, int n);
 /* Pushes the batch to the sink's queue. Without memory, counts its records as lost(queue). */
 void delivery_offer(struct delivery_sink *, struct batch *, unsigned lane);
 void delivery_count_lost(struct delivery_sink *, const struct batch *, enum skep_loss where);
-void delivery_close_batch(struct delivery *, unsigned kind);
+
+/* delivery_open.c */
 void delivery_close_all(struct delivery *);
 
-/* delivery_spool.c */
-void delivery_spool_take(struct delivery *, struct batch *, unsigned kind); /* a closed batch; takes the reference */
-/* restored batches with the same name and fields use this stream: 0 or -ENOMEM */
-int delivery_spool_stream(struct delivery *, const struct skep_stream *);
+/* delivery_spool.c, delivery_spool_sink.c */
 void delivery_spool_begin(struct delivery *, struct delivery_sink *);             /* a new sink: reads its offset */
 void delivery_spool_rename(struct delivery *, struct delivery_sink *, const char *old);
 /* the sink is being removed: its pending records count as lost(sink) */

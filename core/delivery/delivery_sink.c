@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_sink.c - replaces, pauses and removes sinks while records flow; reports their losses.
+ * core/delivery/delivery_sink.c - replaces, pauses and removes sinks while records flow.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 void delivery_sink_free(struct delivery_sink *s)
 {
 	free(s->counts);
-	free(s->told);
+	free(s->reported);
 	s->magic = 0;
 	free(s);
 }
@@ -102,31 +102,3 @@ struct delivery_queue delivery_sink_queue(const struct delivery_sink *s)
 	};
 }
 
-void delivery_stream_swap(struct delivery *o, int stream, const struct skep_stream *to)
-{
-	o->streams[stream] = to;
-	if (o->spool)
-		delivery_spool_stream(o, to); /* without memory, restored batches use a copy of the stream */
-	for (struct delivery_sink *s = o->sinks; s; s = s->next)
-		s->counts[stream].stream = to;
-}
-
-void delivery_losses(struct delivery *o,
-		     void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where,
-				uint64_t n),
-		     void *arg)
-{
-	/* each probe reports SKEP_LOSS_KERNEL itself */
-	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SPOOL, SKEP_LOSS_SINK };
-
-	for (struct delivery_sink *s = o->sinks; s; s = s->next)
-		for (int i = 0; i < o->n_streams; i++)
-			for (size_t k = 0; k < sizeof(here) / sizeof(here[0]); k++) {
-				uint64_t n = s->counts[i].lost[here[k]] - s->told[i][here[k]];
-
-				if (n == 0)
-					continue;
-				s->told[i][here[k]] += n; /* before cb: cb may emit, and an emit may lose a record */
-				cb(arg, s->name, s->counts[i].stream, here[k], n);
-			}
-}

@@ -17,10 +17,7 @@
 
 /* Of batches in one sink's queue; further batches stay on disk. */
 #define RESIDENT_BYTES (8u << 20)
-/* Of closed batches that wait: COMMIT_BYTES start a commit at once; over WAITING_BYTES skepd drops the oldest. */
-#define COMMIT_BYTES (2u << 20)
-#define WAITING_BYTES (32u << 20)
-#define JUMP_NS 60000000000 /* a larger change: the clock was set, not only slewed */
+#define WAITING_BYTES (32u << 20) /* of closed batches that wait: over it skepd drops the oldest */
 #define LAG_NS 5000000000u  /* delivery_spool_tick reads the lags again after this time */
 
 bool delivery_spooled(const struct delivery *o)
@@ -67,73 +64,7 @@ void delivery_spool_free(struct delivery *o)
 	o->spool = NULL;
 }
 
-int delivery_spool_stream(struct delivery *o, const struct skep_stream *s)
-{
-	return commit_stream_known(o->spool->streams, s);
-}
-
-static void commit(struct delivery *o);
-
-uint64_t delivery_spool_aged_upto(const struct delivery *o)
-{
-	int64_t jump = clock_realtime_offset_ns() - o->spool->offset_ns;
-
-	return jump > JUMP_NS || jump < -JUMP_NS ? o->spool->first_id - 1 : UINT64_MAX;
-}
-
-void delivery_spool_done(struct delivery *o)
-{
-	struct delivery_spool *sp = o->spool;
-
-	if (sp->last && !sp->committing) {
-		sp->last = false;
-		commit(o);
-	}
-	if (sp->ending && !sp->committing && spooler_under_way(sp->spooler) == 0 && sp->ended) {
-		void (*ended)(void *) = sp->ended;
-
-		sp->ended = NULL;
-		spooler_close(sp->spooler, ended, sp->ended_arg);
-		sp->spooler = NULL;
-	}
-}
-
 /* ---- commits ------------------------------------------------------------------------ */
-
-void delivery_spool_take(struct delivery *o, struct batch *b, unsigned kind)
-{
-	struct delivery_spool *sp = o->spool;
-	struct commit_batch *c = calloc(1, sizeof(*c));
-
-	if (!c) {
-		for (struct delivery_sink *s = o->sinks; s; s = s->next)
-			if (!s->retired)
-				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
-		batch_unref(b);
-		return;
-	}
-	c->batch = b;
-	c->kind = kind;
-	*sp->last_waiting = c;
-	sp->last_waiting = &c->next;
-	sp->n_waiting++;
-	sp->waiting_bytes += b->bytes;
-	if (!sp->waiting_since_ns)
-		sp->waiting_since_ns = clock_boot_ns();
-	if (sp->waiting_bytes > COMMIT_BYTES)
-		sp->soon = true;
-	o->wake(o->arg);
-}
-
-void delivery_commit_soon(struct delivery *o)
-{
-	if (!o->spool || o->spool->soon)
-		return;
-	o->spool->soon = true;
-	if (!o->spool->waiting_since_ns)
-		o->spool->waiting_since_ns = clock_boot_ns();
-	o->wake(o->arg);
-}
 
 /* Pushes the batches to each sink that keeps up. A sink that is behind reads them from the disk later. */
 static void offer_all(struct delivery *o, struct commit_batch *list, bool durable)
@@ -168,6 +99,8 @@ static void offer_all(struct delivery *o, struct commit_batch *list, bool durabl
 		o->spool->committed_id = b->pub.id;
 	}
 }
+
+static void commit(struct delivery *o);
 
 static void commit_done(struct spooler_job *job)
 {
@@ -208,6 +141,10 @@ static void commit_done(struct spooler_job *job)
 	if (sp->env.committed)
 		sp->env.committed(sp->env.arg, c->number, durable);
 	commit_free(c);
+	if (sp->last) {
+		sp->last = false;
+		commit(o);
+	}
 	delivery_spool_done(o);
 	o->wake(o->arg);
 }
@@ -268,6 +205,8 @@ static void commit(struct delivery *o)
 	if (sp->env.max_age_ns && sp->number % 64 == 1)
 		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);
 	c->err = add_cursors(o, c);
+	if (sp->env.prepare)
+		sp->env.prepare(sp->env.arg);
 	/* Close the open batches directly before `collect`: its state then matches the records in the batches. */
 	delivery_close_all(o);
 	if (c->err == 0 && sp->env.collect)

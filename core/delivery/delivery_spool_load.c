@@ -175,14 +175,6 @@ static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, str
 	delivery_offer(s, b, lane);
 }
 
-/* Logs a failed read. The batches stay in the spool, and skepd reads them again after SPOOL_DOWN_NS. */
-void delivery_spool_unreadable(struct delivery *o, int err)
-{
-	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; trying again in %d s",
-		    strerror(-err), (int)(SPOOL_DOWN_NS / 1000000000));
-	o->spool->unread_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
-}
-
 static void load_done(struct spooler_job *job)
 {
 	struct sink_job *j = (struct sink_job *)job;

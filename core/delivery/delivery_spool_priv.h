@@ -17,7 +17,7 @@ struct delivery_spool {
 	struct commit_streams *streams;
 	struct commit_batch *waiting, **last_waiting; /* closed batches for the next commit */
 	size_t n_waiting, waiting_bytes;
-	uint64_t waiting_since_ns; /* since when a batch waits or a cursor has moved; 0: no commit is needed */
+	uint64_t waiting_since_ns; /* first record of a waiting batch, or a cursor's move; 0: no commit is needed */
 	uint64_t committed_id;     /* all batches up to this id were committed, or given up */
 	uint64_t number;           /* number of the last commit that was begun */
 	bool committing, soon;
@@ -51,8 +51,15 @@ struct sink_job {
 	struct commit_gone *gone, *expired;
 };
 
-/* Each job's `done` calls this at its end. */
+/* delivery_spool_job.c */
+struct sink_job *sink_job_new(struct delivery *, const struct delivery_sink *, const char *name,
+			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *),
+			      void (*done)(struct spooler_job *));
+void sink_job_free(struct sink_job *);
+struct delivery_sink *sink_job_sink(const struct sink_job *); /* NULL: the sink was removed */
+/* Each job's `done` calls this at its end: the last job of an ending skepd closes the spool's file. */
 void delivery_spool_done(struct delivery *);
+void delivery_spool_unreadable(struct delivery *, int err);
 /*
  * The last batch whose age is known.  When the clock is set after this start, batches of this start seem as old as the
  * jump: some hosts boot in 1970 and get the time from the network later.
@@ -62,11 +69,6 @@ uint64_t delivery_spool_aged_upto(const struct delivery *);
 /* delivery_spool_sink.c */
 /* asks the spool for the sink's offset, unless it is known or a job is asking */
 void delivery_spool_begin_again(struct delivery *, struct delivery_sink *);
-struct sink_job *sink_job_new(struct delivery *, const struct delivery_sink *, const char *name,
-			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *),
-			      void (*done)(struct spooler_job *));
-void sink_job_free(struct sink_job *);
-struct delivery_sink *sink_job_sink(const struct sink_job *); /* NULL: the sink was removed */
 struct spool_offset delivery_spool_offset(const struct delivery_sink *);
 /* gives old and new batches a lane each, or joins the two lanes */
 void delivery_spool_share(struct delivery *, struct delivery_sink *);
@@ -75,7 +77,6 @@ void delivery_spool_ask_lags(struct delivery *);
 /* delivery_spool_load.c */
 void delivery_spool_load(struct delivery *, struct delivery_sink *); /* posts a load for each lane that has room */
 bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* a lane has room for a load */
-void delivery_spool_unreadable(struct delivery *, int err);
 void delivery_spool_see_replaced(struct delivery *);
 void delivery_spool_see_gone(struct delivery *, const struct commit_gone *);
 

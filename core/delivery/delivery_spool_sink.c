@@ -15,44 +15,6 @@
 /* A sink further behind gets two lanes; fewer batches are sent in order soon enough. */
 #define SHARE_BATCHES 64u
 
-void sink_job_free(struct sink_job *j)
-{
-	commit_gone_free(j->gone);
-	commit_gone_free(j->expired);
-	batch_unref(j->batch);
-	free(j->name);
-	free(j->old);
-	free(j);
-}
-
-struct sink_job *sink_job_new(struct delivery *o, const struct delivery_sink *s, const char *name,
-			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *),
-			      void (*done)(struct spooler_job *))
-{
-	struct sink_job *j = calloc(1, sizeof(*j));
-
-	if (!j)
-		return NULL;
-	j->job.work = work;
-	j->job.done = done;
-	j->out = o;
-	j->sink = s->serial;
-	j->name = strdup(name);
-	if (!j->name) {
-		free(j);
-		return NULL;
-	}
-	return j;
-}
-
-struct delivery_sink *sink_job_sink(const struct sink_job *j)
-{
-	for (struct delivery_sink *s = j->out->sinks; s; s = s->next)
-		if (s->serial == j->sink)
-			return s;
-	return NULL;
-}
-
 /* ---- sinks begin, get a new name, are removed -------------------------------------- */
 
 #define NOT_READ UINT64_MAX /* value of a cursor */

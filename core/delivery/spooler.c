@@ -135,7 +135,8 @@ static int anew(struct spooler *s, char *why, size_t why_size)
 	err = spool_db_open(s->path, &s->limits, &s->db, why, why_size);
 	if (err == 0)
 		log_error(
-			"spool %s was damaged: renamed it to %s and began a new one; `skep spool recover` reads what is intact",
+			"spool %s was damaged: renamed it to %s and began a new one; "
+			"`skep spool recover` reads the intact batches",
 			s->path, aside);
 	return err;
 }
@@ -228,7 +229,8 @@ struct spool_db *spooler_replace(struct spooler *s)
 	atomic_fetch_add(&s->replaced, 1); /* also when anew() fails: sinks have lost the old file's batches */
 	err = anew(s, why, sizeof(why));
 	if (err < 0) {
-		log_error("spool %s: %s; until the next start, skepd keeps batches that sinks cannot accept at once in memory only",
+		log_error("spool %s: %s; "
+			  "until the next start, skepd keeps batches that sinks cannot accept at once in memory only",
 			  s->path, why);
 		return NULL;
 	}

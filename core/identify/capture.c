@@ -462,7 +462,7 @@ static bool match_at(const struct capture *c, const char *path, size_t len, size
 		const char *slash;
 		size_t n;
 
-		if (at >= len) /* the path has ended */
+		if (at >= len || path[at] == '/') /* the path has ended; "//" names no cgroup */
 			return c->segments[i].negated;
 		slash = memchr(path + at, '/', len - at);
 		n = slash ? (size_t)(slash - path) - at : len - at;

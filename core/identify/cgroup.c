@@ -28,12 +28,16 @@
 #define WALK_STEP 64u
 #define ASKED 1024u /* power of two; of two ids in the same place the newer stays */
 #define MISSING_NS 60000000000u
+#define LIMIT_LEVELS 8u /* levels of the hierarchy at whose limits skep looks for one cgroup */
+#define LIMIT_READS 3u
 
 struct entry {
 	struct entry *hash_next;
 	struct entry *older, *newer;
 	struct container *container; /* what the path names; NULL: nothing, or not evaluated yet */
 	bool identified;
+	uint8_t limit_reads;         /* how often skep read the limits and found none */
+	struct cgroup_limits *limits; /* by enum container_kind, from here up to that layer; NULL: not read, or none */
 	uint64_t id;
 	uint32_t len;
 	char path[];
@@ -52,14 +56,24 @@ struct asked {
 	uint64_t until_ns; /* such a walk has not met the id: skep does not search for it before this time */
 };
 
+enum { IDS, MEMORY, CPU, HIERARCHIES };
+
+/* The hierarchy that defines the ids, and those that limit memory and CPU time: one and the same in cgroup v2. */
+struct hierarchy {
+	char *mount; /* its mount point; NULL: none found */
+	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */
+	bool unified; /* cgroup v2 */
+	int rank;
+};
+
 struct cgroups {
 	struct skep_hash_key key;
 	struct entry *buckets[BUCKETS];
 	struct entry *oldest, *newest;
 	size_t n;
+	struct cgroup_limits host; /* its size */
 	const struct containers *containers; /* borrowed; NULL: no table */
-	char *mount; /* mount point of the hierarchy that defines the ids; NULL: none found */
-	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */
+	struct hierarchy of[HIERARCHIES];
 	struct asked asked[ASKED];
 	struct level levels[MAX_DEPTH]; /* of the walk in progress */
 	int depth;                      /* 0: no walk */
@@ -72,11 +86,12 @@ struct cgroups {
 
 /*
  * Ranks a hierarchy; ids come from the best one, which limits memory. Where v1 has the memory controller, every
- * process is in the root of the default (v2) hierarchy, so v2's ids say nothing.
+ * process is in the root of the default (v2) hierarchy, so v2's ids say nothing. A controller that v1 has is in no
+ * v2 hierarchy.
  */
-static int rank(const char *type, const char *super_options)
+static int rank(unsigned of, const char *type, const char *super_options)
 {
-	char word[256];
+	static const char *const controllers[HIERARCHIES] = { "memory", "memory", "cpu" };
 	size_t n;
 
 	if (strcmp(type, "cgroup2") == 0)
@@ -85,13 +100,9 @@ static int rank(const char *type, const char *super_options)
 		return 0;
 	for (const char *p = super_options; *p; p += n + (p[n] == ',')) {
 		n = strcspn(p, ",");
-		if (n >= sizeof(word))
-			continue;
-		memcpy(word, p, n);
-		word[n] = '\0';
-		if (strcmp(word, "memory") == 0)
+		if (n == strlen(controllers[of]) && memcmp(p, controllers[of], n) == 0)
 			return 3;
-		if (strcmp(word, "pids") == 0)
+		if (of == IDS && n == 4 && memcmp(p, "pids", n) == 0)
 			return 1;
 	}
 	return 0;
@@ -124,19 +135,34 @@ static char *copy_root(const char *root)
 	return copy;
 }
 
-static void find_mount(struct cgroups *c, const char *mountinfo)
+static int set_hierarchy(struct hierarchy *h, int rank, bool unified, const char *mount, const char *root)
+{
+	char *copy = strdup(mount), *below = copy_root(root);
+
+	if (!copy || !below) {
+		free(copy);
+		free(below);
+		return -ENOMEM;
+	}
+	unescape(copy);
+	free(h->mount);
+	free(h->root);
+	*h = (struct hierarchy){ copy, below, unified, rank };
+	return 0;
+}
+
+static void find_mounts(struct cgroups *c, const char *mountinfo)
 {
 	FILE *f = fopen(mountinfo, "re");
 	char *line = NULL;
 	size_t room = 0;
-	int best = 0;
+	int err = 0;
 
 	if (!f)
 		return;
-	while (getline(&line, &room, f) > 0) {
+	while (!err && getline(&line, &room, f) > 0) {
 		/* 36 35 98:0 /root /mount options [optional]... - type source super-options */
 		char *save = NULL, *field = strtok_r(line, " \n", &save), *root, *at, *type, *super;
-		int r;
 
 		for (int i = 0; field && i < 3; i++)
 			field = strtok_r(NULL, " \n", &save);
@@ -149,21 +175,11 @@ static void find_mount(struct cgroups *c, const char *mountinfo)
 		super = type && strtok_r(NULL, " \n", &save) ? strtok_r(NULL, " \n", &save) : NULL;
 		if (!at || !super)
 			continue;
-		r = rank(type, super);
-		if (r > best) {
-			char *copy = strdup(at), *below = copy_root(root);
+		for (unsigned of = 0; !err && of < HIERARCHIES; of++) {
+			int r = rank(of, type, super);
 
-			if (!copy || !below) {
-				free(copy);
-				free(below);
-				break;
-			}
-			unescape(copy);
-			free(c->mount);
-			free(c->root);
-			c->mount = copy;
-			c->root = below;
-			best = r;
+			if (r > c->of[of].rank)
+				err = set_hierarchy(&c->of[of], r, strcmp(type, "cgroup2") == 0, at, root);
 		}
 	}
 	free(line);
@@ -177,36 +193,27 @@ struct cgroups *cgroups_new(const char *mountinfo)
 	if (!c)
 		return NULL;
 	c->key = skep_hash_key_new(); /* a user who may create cgroups could otherwise choose colliding ids */
-	find_mount(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
+	c->host.milli_cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+	c->host.memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	find_mounts(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
 	return c;
 }
 
-void cgroups_identify(struct cgroups *c, const struct containers *containers)
-{
-	c->containers = containers;
-	for (struct entry *e = c->oldest; e; e = e->newer) {
-		e->container = container_free(e->container);
-		e->identified = false;
-	}
-}
-
 static void leave(struct cgroups *c);
+static void forget(struct cgroups *c, struct entry *e);
 
 struct cgroups *cgroups_free(struct cgroups *c)
 {
 	if (!c)
 		return NULL;
-	while (c->oldest) {
-		struct entry *newer = c->oldest->newer;
-
-		container_free(c->oldest->container);
-		free(c->oldest);
-		c->oldest = newer;
-	}
+	while (c->oldest)
+		forget(c, c->oldest);
 	while (c->depth > 0)
 		leave(c);
-	free(c->mount);
-	free(c->root);
+	for (unsigned of = 0; of < HIERARCHIES; of++) {
+		free(c->of[of].mount);
+		free(c->of[of].root);
+	}
 	free(c);
 	return NULL;
 }
@@ -239,6 +246,16 @@ static void make_newest(struct cgroups *c, struct entry *e)
 	c->newest = e;
 }
 
+/* Drops what the table of containers said about the cgroup. */
+static void unidentify(struct entry *e)
+{
+	e->container = container_free(e->container);
+	e->identified = false;
+	e->limit_reads = 0;
+	free(e->limits);
+	e->limits = NULL;
+}
+
 static void forget(struct cgroups *c, struct entry *e)
 {
 	struct entry **at = bucket(c, e->id);
@@ -247,9 +264,16 @@ static void forget(struct cgroups *c, struct entry *e)
 		at = &(*at)->hash_next;
 	*at = e->hash_next;
 	age_out(c, e);
-	container_free(e->container);
+	unidentify(e);
 	free(e);
 	c->n--;
+}
+
+void cgroups_identify(struct cgroups *c, const struct containers *containers)
+{
+	c->containers = containers;
+	for (struct entry *e = c->oldest; e; e = e->newer)
+		unidentify(e);
 }
 
 static struct entry *find(struct cgroups *c, uint64_t id)
@@ -278,6 +302,8 @@ static void learn(struct cgroups *c, uint64_t id, const char *path, uint32_t len
 		return;
 	e->container = NULL;
 	e->identified = false;
+	e->limit_reads = 0;
+	e->limits = NULL;
 	e->id = id;
 	e->len = len;
 	memcpy(e->path, path, len);
@@ -331,13 +357,13 @@ static void leave(struct cgroups *c)
 
 static bool begin(struct cgroups *c, uint64_t now_ns)
 {
-	int fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(c->of[IDS].mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	c->walked_ns = now_ns;
 	if (fd < 0)
 		return false;
-	c->path_room = strlen(c->root) + 1;
-	c->path = strdup(c->root);
+	c->path_room = strlen(c->of[IDS].root) + 1;
+	c->path = strdup(c->of[IDS].root);
 	if (!c->path) {
 		close(fd);
 		return false;
@@ -440,7 +466,7 @@ static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 	struct entry *e = id ? find(c, id) : NULL;
 	struct asked *a = asked_at(c, id);
 
-	if (e || id == 0 || !c->mount)
+	if (e || id == 0 || !c->of[IDS].mount)
 		return e;
 	if (a->id != id)
 		*a = (struct asked){ .id = id, .walk = c->begun + 1 };
@@ -488,23 +514,139 @@ struct skep_str cgroups_container_id(struct cgroups *c, uint64_t id, uint64_t no
 	return found ? found->of[CONTAINER_CONTAINER].id : (struct skep_str){ "", 0, 0 };
 }
 
-uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
+/* The folder of a cgroup in a hierarchy, or NULL: not below its mount point, or no memory. The caller frees it. */
+static char *folder_of(const struct hierarchy *h, const char *path, size_t len)
 {
 	size_t below;
-	struct stat st;
 	char *full;
+
+	if (!h->mount || !h->root)
+		return NULL;
+	below = strlen(h->root);
+	if (len < below || memcmp(path, h->root, below) != 0 || (len > below && path[below] != '/') ||
+	    asprintf(&full, "%s%.*s", h->mount, (int)(len - below), path + below) < 0)
+		return NULL;
+	return full;
+}
+
+uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
+{
+	char *full = folder_of(&c->of[IDS], path, strlen(path));
+	struct stat st;
 	int err;
 
 	(void)now_ns;
-	if (!c->mount || !c->root)
-		return 0;
-	below = strlen(c->root);
-	if (strncmp(path, c->root, below) != 0 || (path[below] && path[below] != '/') ||
-	    asprintf(&full, "%s%s", c->mount, path + below) < 0)
+	if (!full)
 		return 0;
 	err = stat(full, &st);
 	free(full);
 	return err == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+}
+
+/* ---- limits ----------------------------------------------------------------------- */
+
+static void lower(uint64_t limit, uint64_t host, uint64_t *ret)
+{
+	if (limit > 0 && limit <= host && (*ret == 0 || limit < *ret))
+		*ret = limit;
+}
+
+/*
+ * Reads the limits of the cgroups from this one up to each of its layers: processes often are a level or two below the
+ * container's limit.
+ */
+static bool read_limits(const struct cgroups *c, const struct entry *e, struct cgroup_limits ret[CONTAINER_KINDS])
+{
+	struct cgroup_limits least = { 0 };
+	const struct container_layer *of = e->container->of;
+	uint32_t top = e->len, levels = 0;
+
+	for (unsigned k = 0; k < CONTAINER_SLICE; k++)
+		if (of[k].end && of[k].end < top)
+			top = of[k].end;
+	for (uint32_t i = top; i < e->len; i++)
+		levels += e->path[i] == '/';
+	for (uint32_t at = e->len; at >= top && at > 0;) {
+		char *memory = folder_of(&c->of[MEMORY], e->path, at);
+		char *cpu = folder_of(&c->of[CPU], e->path, at);
+
+		if (memory && levels < LIMIT_LEVELS)
+			lower(cgroup_limit_memory(memory, c->of[MEMORY].unified), c->host.memory_bytes,
+			      &least.memory_bytes);
+		if (cpu && levels < LIMIT_LEVELS)
+			lower(cgroup_limit_cpu(cpu, c->of[CPU].unified), c->host.milli_cpus, &least.milli_cpus);
+		free(memory);
+		free(cpu);
+		for (unsigned k = 0; k < CONTAINER_SLICE; k++)
+			if (of[k].end == at)
+				ret[k] = least;
+		do
+			at--;
+		while (at > 0 && e->path[at] != '/');
+		levels--;
+	}
+	return least.memory_bytes || least.milli_cpus;
+}
+
+/* false: without success, and a later call may have more */
+static bool have_limits(const struct cgroups *c, struct entry *e)
+{
+	struct cgroup_limits limits[CONTAINER_KINDS] = { 0 };
+
+	if (e->limits || e->limit_reads == LIMIT_READS)
+		return true;
+	if (read_limits(c, e, limits)) {
+		e->limits = malloc(sizeof(limits));
+		if (e->limits)
+			memcpy(e->limits, limits, sizeof(limits));
+	}
+	return e->limits || ++e->limit_reads == LIMIT_READS;
+}
+
+/* A unit that lasts as long as a user is logged in or the machine runs: its limits are no task's. */
+static bool of_session(const struct skep_str *unit)
+{
+	return strncmp(unit->ptr, "session-", 8) == 0 || strncmp(unit->ptr, "user@", 5) == 0 ||
+	       strcmp(unit->ptr, "init.scope") == 0;
+}
+
+static bool same_layer(const struct container_layer *a, const struct container_layer *b)
+{
+	return strcmp(a->id.ptr, b->id.ptr) == 0 && strcmp(a->by.ptr, b->by.ptr) == 0;
+}
+
+bool cgroups_limits(struct cgroups *c, uint64_t id, uint64_t starter, bool job, uint64_t now_ns,
+		    struct cgroup_limits *ret)
+{
+	const struct container *at = cgroups_container(c, id, now_ns), *outside;
+	struct cgroup_limits least = { 0 };
+	bool known = false, done;
+	struct entry *e;
+
+	*ret = least;
+	if (!at)
+		return true;
+	outside = cgroups_container(c, starter, now_ns);
+	known = starter && find(c, starter);
+	e = find(c, id); /* the search for the starter may have dropped it */
+	if (!e || !e->container)
+		return true;
+	done = have_limits(c, e);
+	for (unsigned k = 0; e->limits && k < CONTAINER_SLICE; k++) {
+		const struct container_layer *layer = &e->container->of[k];
+		bool own = known && layer->end && !(outside && same_layer(layer, &outside->of[k]));
+
+		if (k == CONTAINER_UNIT && own)
+			own = !of_session(&layer->id);
+		if (k == CONTAINER_JOB && layer->end)
+			own |= job;
+		if (!own)
+			continue;
+		lower(e->limits[k].memory_bytes, UINT64_MAX, &least.memory_bytes);
+		lower(e->limits[k].milli_cpus, UINT64_MAX, &least.milli_cpus);
+	}
+	*ret = least;
+	return done;
 }
 
 size_t cgroups_count(const struct cgroups *c)

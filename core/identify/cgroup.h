@@ -9,6 +9,7 @@
 
 #include <skep/record.h>
 
+#include "core/identify/cgroup_limit.h"
 #include "core/identify/container.h"
 
 #define CGROUP_MAX 16384u
@@ -40,6 +41,15 @@ void cgroups_identify(struct cgroups *, const struct containers *);
 const struct container *cgroups_container(struct cgroups *, uint64_t id, uint64_t now_ns);
 /* The id of the cgroup's container; empty: none. */
 struct skep_str cgroups_container_id(struct cgroups *, uint64_t id, uint64_t now_ns);
+
+/*
+ * The limits of the container, pod and unit that the cgroup is in and the cgroup `starter` is not, and with `job` of
+ * its scheduler's job: what was set for a process that the starter started. A limit further out, of a slice or of a
+ * user's session, limits others as well. A limit above the host's size is none. false: a runtime may set limits a
+ * moment after it made the cgroup, so ask again at the next exec.
+ */
+bool cgroups_limits(struct cgroups *, uint64_t id, uint64_t starter, bool job, uint64_t now_ns,
+		    struct cgroup_limits *ret);
 
 size_t cgroups_count(const struct cgroups *);
 

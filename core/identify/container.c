@@ -18,6 +18,8 @@
 
 struct entry {
 	enum container_kind kind;
+	bool named; /* the id is a name */
+	struct container_state state; /* path NULL: none */
 	char *by;
 	struct capture **patterns;
 	size_t n_patterns;
@@ -46,7 +48,14 @@ static const char *const kind_names[CONTAINER_KINDS] = {
 };
 
 static const char *const root_keys[] = { "cgroups", NULL };
-static const char *const entry_keys[] = { "container", "pod", "job", "unit", "slice", "match", NULL };
+static const char *const entry_keys[] = { "container", "pod", "job", "unit", "slice", "match", "named", "state", NULL };
+static const char *const state_keys[] = { "path", "name", "image", "pod", "namespace", NULL };
+static const char *const name_keys[CONTAINER_NAMES] = {
+	[CONTAINER_NAME] = "name",
+	[CONTAINER_IMAGE] = "image",
+	[CONTAINER_POD_NAME] = "pod",
+	[CONTAINER_POD_NAMESPACE] = "namespace",
+};
 
 const char *container_kind_name(enum container_kind kind)
 {
@@ -60,6 +69,9 @@ static void entry_clear(struct entry *e)
 	for (size_t i = 0; i < e->n_patterns; i++)
 		capture_free(e->patterns[i]);
 	free(e->patterns);
+	for (size_t i = 0; i < ENGINE_FILE_VALUES; i++)
+		free(e->state.values[i]);
+	free(e->state.path);
 	free(e->by);
 }
 
@@ -120,6 +132,67 @@ static int read_pattern(const struct datanode *node, struct entry *e)
 	return 0;
 }
 
+/* An absolute path with one {id} and without "..": the worker that reads the file follows no other. */
+static int read_state_path(const struct datanode *node, struct container_state *state)
+{
+	const char *s = datanode_string(node), *id = s ? strstr(s, CONTAINER_STATE_ID) : NULL;
+
+	if (!s)
+		return 0;
+	if (*s != '/' || !id || strstr(id + 1, CONTAINER_STATE_ID) || strstr(s, "..")) {
+		datanode_error(node, "give an absolute path with one " CONTAINER_STATE_ID " and without \"..\", "
+				     "as \"/run/runtime/" CONTAINER_STATE_ID "/config.json\"");
+		return 0;
+	}
+	state->path = strdup(s);
+	return state->path ? 0 : -ENOMEM;
+}
+
+static int read_state_value(const struct datanode *node, unsigned name, size_t *n, struct container_state *state)
+{
+	const char *s = datanode_string(node), *wrong = s ? engine_file_pointer_error(s) : NULL;
+
+	if (!s)
+		return 0;
+	if (wrong || *n == ENGINE_FILE_VALUES) {
+		datanode_error(node, "%s", wrong ? wrong : "a state has at most 8 JSON pointers: leave some out");
+		return 0;
+	}
+	state->of[*n] = (unsigned char)name;
+	state->values[*n] = strdup(s);
+	return state->values[(*n)++] ? 0 : -ENOMEM;
+}
+
+static int read_state(const struct datanode *node, struct entry *e)
+{
+	struct datanode value, one;
+	size_t n = 0;
+	int err = 0;
+
+	if (!datanode_object(node, state_keys))
+		return 0;
+	if (e->kind != CONTAINER_CONTAINER || e->named) {
+		datanode_error(node, "only a container whose id is no name has a state");
+		return 0;
+	}
+	if (!datanode_key(node, "path", &value)) {
+		datanode_error(node, "has no \"path\": give the state file, with " CONTAINER_STATE_ID " in it");
+		return 0;
+	}
+	err = read_state_path(&value, &e->state);
+	for (unsigned name = 0; err == 0 && name < CONTAINER_NAMES; name++) {
+		if (!datanode_key(node, name_keys[name], &value) || !datanode_array(&value))
+			continue;
+		for (size_t i = 0; err == 0 && i < json_array_size(value.json); i++) {
+			datanode_at(&value, i, &one);
+			err = read_state_value(&one, name, &n, &e->state);
+		}
+	}
+	if (err == 0 && n == 0)
+		datanode_error(node, "names nothing: give a list of JSON pointers, as \"name\": [\"/Name\"]");
+	return err;
+}
+
 static int read_entry(const struct datanode *node, struct containers *table)
 {
 	struct datanode list, pattern;
@@ -140,6 +213,12 @@ static int read_entry(const struct datanode *node, struct containers *table)
 	e = &table->entries[table->n++];
 	memset(e, 0, sizeof(*e));
 	err = read_kind(node, e);
+	if (err)
+		return err;
+	if (datanode_key(node, "named", &list))
+		datanode_bool(&list, &e->named);
+	if (datanode_key(node, "state", &list))
+		err = read_state(&list, e);
 	if (err)
 		return err;
 	if (!datanode_key(node, "match", &list)) {
@@ -186,6 +265,11 @@ struct containers *containers_new(const char *const *more, struct diag *diag)
 		return containers_free(table);
 	}
 	return table;
+}
+
+size_t containers_count(const struct containers *table)
+{
+	return table->n;
 }
 
 struct containers *containers_free(struct containers *table)
@@ -247,14 +331,19 @@ static struct skep_str put_span(char **at, const struct capture_span *span)
 	return s;
 }
 
-static void put_layer(const struct found *f, char **at, struct container_layer *ret)
+static void put_layer(const struct found *f, const char *path, size_t len, char **at, struct container_layer *ret)
 {
+	const char *id = f->match.spans[CAPTURE_ID].ptr, *slash = memchr(id, '/', (size_t)(path + len - id));
+
 	*ret = (struct container_layer){
 		.by = put_text(at, f->entry->by, strlen(f->entry->by)),
 		.id = put_span(at, &f->match.spans[CAPTURE_ID]),
 		.step = put_span(at, &f->match.spans[CAPTURE_STEP]),
 		.task = put_span(at, &f->match.spans[CAPTURE_TASK]),
 		.user = put_span(at, &f->match.spans[CAPTURE_USER]),
+		.named = f->entry->named,
+		.state = f->entry->state.path ? &f->entry->state : NULL,
+		.end = (uint32_t)((slash ? slash : path + len) - path),
 	};
 }
 
@@ -281,9 +370,9 @@ int containers_find(const struct containers *table, const char *path, size_t len
 		return -ENOMEM;
 	at = c->text;
 	for (unsigned k = 0; k < CONTAINER_KINDS; k++) {
-		c->of[k] = (struct container_layer){ none, none, none, none, none };
+		c->of[k] = (struct container_layer){ none, none, none, none, none, false, NULL, 0 };
 		if (found[k].entry)
-			put_layer(&found[k], &at, &c->of[k]);
+			put_layer(&found[k], path, len, &at, &c->of[k]);
 	}
 	*ret = c;
 	return 0;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "core/base/diag.h"
+#include "core/identify/engine_file.h"
 
 enum container_kind {
 	CONTAINER_CONTAINER, /* of a runtime: docker, containerd, podman, lxc, systemd-nspawn ... */
@@ -21,6 +22,25 @@ enum container_kind {
 	CONTAINER_KINDS,
 };
 
+/* What a state file says. */
+enum container_name {
+	CONTAINER_NAME,
+	CONTAINER_IMAGE,
+	CONTAINER_POD_NAME,
+	CONTAINER_POD_NAMESPACE,
+	CONTAINER_NAMES,
+};
+
+#define CONTAINER_STATE_ID "{id}"
+
+/* The state file of a runtime for each of its containers. */
+struct container_state {
+	char *path; /* with one CONTAINER_STATE_ID */
+	/* JSON pointers, NULL-terminated; of several for one name the first with a value counts */
+	char *values[ENGINE_FILE_VALUES + 1];
+	unsigned char of[ENGINE_FILE_VALUES]; /* enum container_name */
+};
+
 /* What one part of a path names; a text is empty where the path has none. */
 struct container_layer {
 	struct skep_str by;   /* "docker", "slurm"; empty: the path names none of this kind */
@@ -28,6 +48,9 @@ struct container_layer {
 	struct skep_str step; /* of a job */
 	struct skep_str task; /* of a step */
 	struct skep_str user; /* owner of the job: a uid */
+	bool named;           /* the id is the name that a user gave it */
+	const struct container_state *state; /* borrowed from the table; NULL: none */
+	uint32_t end;         /* length of the path of its own cgroup: to the end of the segment with its id; 0: none */
 };
 
 /* All that a path names: the innermost of each kind. One allocation; container_free frees it. */
@@ -41,6 +64,7 @@ struct containers;
 /* Reads the built-in table, then each of `more` (files, or folders of *.json in byte order). NULL after errors. */
 struct containers *containers_new(const char *const *more, struct diag *);
 struct containers *containers_free(struct containers *);
+size_t containers_count(const struct containers *); /* its entries */
 
 /* 0 with NULL: the path names nothing; -ENOMEM. The caller frees *ret by container_free. */
 int containers_find(const struct containers *, const char *path, size_t len, struct container **ret);

@@ -12,6 +12,7 @@ struct program {
 	uint32_t refs;
 	bool wrapper;
 	const struct interned *exe, *filename, *tool;
+	uint64_t exe_size_bytes, exe_modified_ns; /* 0: not known */
 	uint32_t argv_len, argv_total;
 	char argv[];
 };

@@ -26,28 +26,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/magic.h"
+#include "core/base/child.h"
+#include "core/base/fdpass.h"
 #include "core/base/log.h"
+#include "core/base/magic.h"
 #include "core/identify/reader_message.h"
 
 #define NS_PER_MS      1000000ull
 #define TICK_MS	       25
-#define DEADLINE_NS    (250 * NS_PER_MS) /* a read takes about 10 us; a worker that waits for a CPU is not stuck */
-#define DEADLINE_SHORT_NS (50 * NS_PER_MS) /* after STUCK_MANY within a minute, from many users */
+/* Until the keeper checks the worker. A worker that sleeps at two checks, and has not run in between, is stuck. */
+#define DEADLINE_NS    (125 * NS_PER_MS) /* a read takes about 10 us; a worker that waits for a CPU is not stuck */
+#define DEADLINE_FILE_NS (1000 * NS_PER_MS) /* a file server may need twice that long */
+#define DEADLINE_SHORT_NS (25 * NS_PER_MS) /* after STUCK_MANY within a minute, from many users */
 #define STUCK_MOST     3u
 #define STUCK_MANY     8u
 #define FORGET_NS      (60000 * NS_PER_MS) /* how long a user stays suspect */
 #define WAIT_MOST_NS   (5000 * NS_PER_MS)  /* in the queue, when stuck processes slow it down */
-#define CHECKS_MOST    20u /* deadlines for a worker that only waits for a CPU */
+#define CHECKS_MOST    40u /* deadlines for a worker that only waits for a CPU */
 #define QUEUE_MOST     65536u
 #define SUSPECTS       64u
 #define STUCK_KNOWN    256u
 #define ANSWERS_A_TURN 64
+#define UNIT	       "skep-reader"
 #define SYNC_ENDED_MOST \
 	2u /* reader_sync_read(): workers that may end at one request; the first worker sends READER_READY too */
 
@@ -60,6 +65,8 @@ struct ask {
 	uint32_t uid, what;
 	uint64_t asked_ns;
 	bool tried; /* a worker has ended at this request */
+	uint32_t file_len; /* 0: none */
+	char file[];       /* a packed struct engine_file */
 };
 
 struct queue {
@@ -85,6 +92,8 @@ struct reader {
 	bool silent; /* reader_ask() refuses all requests until a new worker runs */
 	unsigned silent_ticks; /* since the worker's or keeper's last message */
 	unsigned checks;
+	uint64_t reached_ns; /* of a unit: when the reader has last tried to connect; 0: never */
+	int reach_error;
 	struct queue queue, suspects;
 	size_t queued;
 	uint32_t serial, batch_n, batch_at; /* at: index of the next answer */
@@ -100,31 +109,39 @@ struct reader {
 };
 
 unsigned reader_silent_ticks = READER_SILENT_TICKS;
+uint64_t reader_reach_ns = READER_REACH_NS;
 
 /* ---- the keeper ------------------------------------------------------------------ */
 
-static int fork_keeper(const char *name, bool spare, struct reader_process *ret)
+/* The loop's ends are the first ones. */
+static int two_pairs(int ret_data[2], int ret_control[2])
 {
-	int data[2], control[2], err;
+	int err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_data) < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_control) == 0)
+		return 0;
+	err = -errno;
+	close(ret_data[0]);
+	close(ret_data[1]);
+	return err;
+}
+
+static int fork_keeper(const char *name, enum reader_role role, struct reader_process *ret)
+{
+	int data[2] = { -1, -1 }, control[2] = { -1, -1 }, err = two_pairs(data, control);
 	pid_t pid, parent = getpid();
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, data) < 0)
-		return -errno;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0) {
-		err = -errno;
-		close(data[0]);
-		close(data[1]);
+	if (err < 0)
 		return err;
-	}
 	pid = fork();
 	err = pid < 0 ? -errno : 0;
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(0);
+		child_end_with(parent);
 		close(data[0]);
 		close(control[0]);
-		reader_keep(name, data[1], control[1], spare);
+		reader_keep(name, data[1], control[1], role);
 	}
 	close(data[1]);
 	close(control[1]);
@@ -133,19 +150,26 @@ static int fork_keeper(const char *name, bool spare, struct reader_process *ret)
 		close(control[0]);
 		return err;
 	}
-	*ret = (struct reader_process){ .pid = pid, .data = data[0], .control = control[0] };
+	*ret = (struct reader_process){
+		.pid = pid, .data = data[0], .control = control[0], .files = role == READER_OF_FILES
+	};
 	return 0;
 }
 
 int reader_fork(const char *name, struct reader_process *ret)
 {
-	return fork_keeper(name, false, ret);
+	return fork_keeper(name, READER_OF_PROCESSES, ret);
+}
+
+int reader_fork_files(const char *name, struct reader_process *ret)
+{
+	return fork_keeper(name, READER_OF_FILES, ret);
 }
 
 int reader_fork_spare(const char *name, struct reader_process *p)
 {
 	struct reader_process spare = { 0 };
-	int err = fork_keeper(name, true, &spare);
+	int err = fork_keeper(name, READER_SPARE, &spare);
 
 	if (err)
 		return err;
@@ -153,6 +177,53 @@ int reader_fork_spare(const char *name, struct reader_process *p)
 	p->spare_data = spare.data;
 	p->spare_control = spare.control;
 	return 0;
+}
+
+int reader_of_unit(const char *path, struct reader_process *ret)
+{
+	int data[2] = { -1, -1 }, control[2] = { -1, -1 }, err = two_pairs(data, control);
+
+	if (err < 0)
+		return err;
+	/* reach() puts connected sockets in the place of these two. */
+	close(data[1]);
+	close(control[1]);
+	*ret = (struct reader_process){ .unit = path, .data = data[0], .control = control[0], .files = true };
+	return 0;
+}
+
+/*
+ * Connects to the unit without waiting: the service manager listens, and the keeper that it starts reads the message
+ * later.  The new sockets get the descriptor numbers of the old ones.  0 or -errno.
+ */
+static int reach(struct reader_process *p)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int data[2] = { -1, -1 }, control[2] = { -1, -1 }, fd, err;
+
+	if (strlen(p->unit) >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(to.sun_path, p->unit);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	err = connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0 ? -errno : 0;
+	if (err == 0)
+		err = two_pairs(data, control);
+	if (err < 0)
+		goto out;
+	err = fdpass_send(fd, "", 1, (int[]){ data[1], control[1] }, 2);
+	if (err == 0) {
+		(void)dup3(data[0], p->data, O_CLOEXEC); /* cannot fail: both are open */
+		(void)dup3(control[0], p->control, O_CLOEXEC);
+	}
+	for (int i = 0; i < 2; i++) {
+		close(data[i]);
+		close(control[i]);
+	}
+out:
+	close(fd);
+	return err;
 }
 
 /* Waits for a process that ends by itself; kills it after a second. */
@@ -199,13 +270,15 @@ void reader_end(struct reader_process *p)
 		wait_for(p->spare_pid);
 	}
 	p->spare_pid = 0;
-	if (p->pid <= 0)
+	if (p->pid <= 0 && !p->unit)
 		return;
 	/* The keeper sees the closed sockets, ends its worker, waits for it, and ends. */
 	close(p->data);
 	close(p->control);
-	wait_for(p->pid);
+	if (p->pid > 0)
+		wait_for(p->pid);
 	p->pid = 0;
+	p->unit = NULL;
 }
 
 /* ---- queues ---------------------------------------------------------------------- */
@@ -327,8 +400,15 @@ static void remember(struct reader *r, struct ask *a, uint64_t now)
 	s->last_ns = now;
 	r->stuck_lately = now - r->stuck_ns < FORGET_NS ? r->stuck_lately + 1 : 1;
 	r->stuck_ns = now;
-	r->stuck[r->stuck_at++ % STUCK_KNOWN] = a->who;
 	r->stats.stuck++;
+	if (a->file_len) {
+		log_because(SKEP_LOG_WARNING, "reader", "stuck_file",
+			    "a file of an engine of uid %u cannot be read: its file system does not answer; "
+			    "the task keeps the name that its command shows",
+			    a->uid);
+		return;
+	}
+	r->stuck[r->stuck_at++ % STUCK_KNOWN] = a->who;
 	log_because(
 		SKEP_LOG_WARNING, "reader", "stuck",
 		"process %u of uid %u cannot be read: it holds the lock of its memory (a mapped file of a server that does not answer?); "
@@ -383,9 +463,33 @@ static void take_back(struct reader *r, bool was_stuck)
 static void on_readable(uv_poll_t *poll, int status, int events);
 static void send_batch(struct reader *r);
 
+/* Connects to the unit, unless the last try was a moment ago.  false: not connected. */
+static bool reach_unit(struct reader *r)
+{
+	uint64_t now = uv_hrtime();
+	int before = r->reach_error;
+
+	if (r->reached_ns && now - r->reached_ns < reader_reach_ns)
+		return false;
+	r->reached_ns = now;
+	r->reach_error = reach(r->process);
+	if (r->reach_error == 0) {
+		r->stats.alive = true;
+		r->silent = false;
+		uv_poll_start(&r->poll, UV_READABLE, on_readable);
+	} else if (r->reach_error != before) {
+		/* As in a container, or from a tarball: skepd only does less. */
+		log_at(r->reach_error == -ENOENT ? SKEP_LOG_NOTICE : SKEP_LOG_WARNING, "reader",
+		       "engines' files are not read: %s: %s, and skepd lacks CAP_SETUID and CAP_SETGID; tasks are called what "
+		       "their commands show, and skep show of a user reads that user's files; remedy: systemctl start " UNIT ".socket",
+		       r->process->unit, strerror(-r->reach_error));
+	}
+	return r->reach_error == 0;
+}
+
 /*
  * The keeper was killed: the spare takes over. Without a spare the reader ends for good, because a fork now
- * would copy all of the daemon's memory.
+ * would copy all of the daemon's memory. The service manager starts a unit's keeper again.
  */
 static void dead(struct reader *r)
 {
@@ -408,10 +512,24 @@ static void dead(struct reader *r)
 	}
 	r->stats.alive = false;
 	uv_timer_stop(&r->tick);
-	log_error(
-		"the argument reader has ended; a process that skepd did not see start is recorded without its "
-		"arguments until skepd is restarted");
 	take_back(r, false);
+	if (r->process->unit) {
+		if (reach_unit(r)) { /* the service manager starts the next keeper, as after an upgrade */
+			r->stats.replaced++;
+			send_batch(r);
+			return;
+		}
+		log_because(SKEP_LOG_WARNING, "reader", "unit",
+			    UNIT ".service has ended; tasks keep the names that their commands show until it starts again; "
+				 "see: systemctl status " UNIT);
+	} else if (r->process->files) {
+		log_error("the reader of engines' files has ended; tasks keep the names that their commands show until "
+			  "skepd is restarted");
+	} else {
+		log_error(
+			"the argument reader has ended; a process that skepd did not see start is recorded without its "
+			"arguments until skepd is restarted");
+	}
 	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
 		fail(r, a, -EPIPE);
 }
@@ -441,6 +559,8 @@ static struct ask *next_ask(struct reader *r, struct queue *q, uint64_t now)
 static void send_batch(struct reader *r)
 {
 	struct reader_batch batch = { .n = 0 };
+	struct iovec parts[2] = { { &batch, 0 }, { NULL, 0 } };
+	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 	uint64_t now = uv_hrtime();
 	uint32_t n = 0;
 
@@ -452,7 +572,7 @@ static void send_batch(struct reader *r)
 	}
 	if (!r->ready || r->batch_n)
 		return;
-	while (n < READER_BATCH && (r->batch[n] = next_ask(r, &r->queue, now)))
+	while (n < (r->process->files ? 1 : READER_BATCH) && (r->batch[n] = next_ask(r, &r->queue, now)))
 		n++;
 	if (n == 0 && (r->batch[0] = next_ask(r, &r->suspects, now)))
 		n = 1; /* alone: new requests of other users go before the next suspect */
@@ -466,6 +586,8 @@ static void send_batch(struct reader *r)
 		batch.at[i] = (struct reader_request) { .start_ns = r->batch[i]->who.start_ns,
 							.pid = r->batch[i]->who.pid,
 							.what = r->batch[i]->what };
+	parts[0].iov_len = offsetof(struct reader_batch, at) + n * sizeof(batch.at[0]);
+	parts[1] = (struct iovec){ r->batch[0]->file, r->batch[0]->file_len };
 	r->batch_n = n;
 	r->batch_at = 0;
 	r->progress_ns = now;
@@ -474,8 +596,7 @@ static void send_batch(struct reader *r)
 	 * The socket has room, because at most one batch is in progress. If send fails all the same, the
 	 * deadline notices.
 	 */
-	(void)send(r->process->data, &batch, offsetof(struct reader_batch, at) + n * sizeof(batch.at[0]),
-		   MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)sendmsg(r->process->data, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* ---- answers --------------------------------------------------------------------- */
@@ -558,14 +679,18 @@ static void on_readable(uv_poll_t *poll, int status, int events)
  */
 static void give_up(struct reader *r)
 {
+	char name[32] = UNIT ".service";
 	struct ask *a;
 
+	if (!r->process->unit)
+		snprintf(name, sizeof(name), "pid %d", (int)r->process->pid);
 	r->silent = true;
 	uv_timer_stop(&r->tick);
 	log_because(SKEP_LOG_WARNING, "reader", "silent",
-		    "the argument reader (pid %d) does not answer: it is stopped or cannot fork; "
-		    "a process that skepd did not see start is recorded without its arguments until it answers",
-		    (int)r->process->pid);
+		    "the %s reader (%s) does not answer: it is stopped or cannot fork; %s until it answers",
+		    r->process->files ? "file" : "argument", name,
+		    r->process->files ? "tasks keep the names that their commands show"
+				      : "a process that skepd did not see start is recorded without its arguments");
 	while (r->batch_at < r->batch_n)
 		fail(r, r->batch[r->batch_at++], -EBUSY);
 	r->batch_n = r->batch_at = 0;
@@ -581,8 +706,8 @@ static void on_soon(uv_timer_t *timer)
 static void on_tick(uv_timer_t *timer)
 {
 	struct reader *r = MAGIC_OBJECT(reader, timer->data);
-	uint64_t deadline = r->stuck_lately >= STUCK_MANY && uv_hrtime() - r->stuck_ns < FORGET_NS ? DEADLINE_SHORT_NS
-												   : DEADLINE_NS;
+	bool many = r->stuck_lately >= STUCK_MANY && uv_hrtime() - r->stuck_ns < FORGET_NS;
+	uint64_t deadline = r->process->files ? DEADLINE_FILE_NS : many ? DEADLINE_SHORT_NS : DEADLINE_NS;
 	uint32_t order;
 
 	/* Answers that arrived while the loop was busy come first. */
@@ -616,7 +741,7 @@ int reader_new(uv_loop_t *loop, struct reader_process *process, reader_deliver d
 	r->deliver = deliver;
 	r->queue.end = &r->queue.first;
 	r->suspects.end = &r->suspects.first;
-	r->stats.alive = true;
+	r->stats.alive = !process->unit;
 	err = uv_poll_init(loop, &r->poll, process->data);
 	if (err < 0) {
 		free(r);
@@ -628,9 +753,31 @@ int reader_new(uv_loop_t *loop, struct reader_process *process, reader_deliver d
 	r->poll.data = r->soon.data = r->tick.data = r;
 	r->handles = 3;
 	/* cannot fail for a descriptor that uv_poll_init accepted */
-	uv_poll_start(&r->poll, UV_READABLE, on_readable);
+	if (process->unit)
+		reach_unit(r);
+	else
+		uv_poll_start(&r->poll, UV_READABLE, on_readable);
 	*ret = r;
 	return 0;
+}
+
+/* 0, or the error of a request that the reader refuses. */
+static int admit(struct reader *r, const struct skep_upid *who, uint32_t uid, uint64_t now)
+{
+	r->stats.asked++;
+	if (!r->stats.alive && r->process->unit && !r->closing)
+		reach_unit(r);
+	if (r->stats.alive && !r->silent && r->queued < QUEUE_MOST && !known_stuck(r, who) && !gave_up(r, uid, now))
+		return 0;
+	r->stats.refused++;
+	return r->stats.alive ? -EBUSY : r->reach_error == -ENOENT ? -ENOENT : -EPIPE;
+}
+
+static void queue_new(struct reader *r, struct ask *a)
+{
+	put_last(r, suspect_of(r, a->uid, a->asked_ns) ? &r->suspects : &r->queue, a);
+	if (!r->batch_n && !uv_is_active((uv_handle_t *)&r->soon))
+		uv_timer_start(&r->soon, on_soon, 0, 0);
 }
 
 int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint32_t uid, uint32_t what,
@@ -638,24 +785,52 @@ int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint3
 {
 	uint64_t now = uv_hrtime();
 	struct ask *a;
+	int err;
 
-	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)))
+	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)) ||
+	    r->process->files)
 		return -EINVAL;
-	r->stats.asked++;
 	uid = user_of(r, who->pid, uid, now);
-	if (!r->stats.alive || r->silent || r->queued >= QUEUE_MOST || known_stuck(r, who) || gave_up(r, uid, now)) {
-		r->stats.refused++;
-		return r->stats.alive ? -EBUSY : -EPIPE;
-	}
+	err = admit(r, who, uid, now);
+	if (err)
+		return err;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
 	*a = (struct ask) {
 		.owner = owner, .cb = cb, .arg = arg, .who = *who, .uid = uid, .what = what, .asked_ns = now
 	};
-	put_last(r, suspect_of(r, uid, now) ? &r->suspects : &r->queue, a);
-	if (!r->batch_n && !uv_is_active((uv_handle_t *)&r->soon))
-		uv_timer_start(&r->soon, on_soon, 0, 0);
+	queue_new(r, a);
+	return 0;
+}
+
+int reader_ask_file(struct reader *r, void *owner, const struct engine_file *file, skep_process_cb cb, void *arg)
+{
+	const struct skep_upid who = { .pid = file->pid };
+	uint64_t now = uv_hrtime();
+	uint32_t uid = user_of(r, file->pid, file->uid, now);
+	char packed[ENGINE_FILE_REQUEST];
+	struct ask *a;
+	ssize_t len;
+	int err;
+
+	if (!cb || !r->process->files)
+		return -EINVAL;
+	err = admit(r, &who, uid, now);
+	if (err)
+		return err;
+	len = engine_file_pack(file, packed, sizeof(packed));
+	if (len < 0)
+		return (int)len;
+	a = malloc(sizeof(*a) + (size_t)len);
+	if (!a)
+		return -ENOMEM;
+	*a = (struct ask) {
+		.owner = owner, .cb = cb, .arg = arg, .who = who, .uid = uid, .what = READER_FILE, .asked_ns = now
+	};
+	a->file_len = (uint32_t)len;
+	memcpy(a->file, packed, (size_t)len);
+	queue_new(r, a);
 	return 0;
 }
 
@@ -677,7 +852,10 @@ void reader_forget(struct reader *r, const void *owner)
 
 struct reader_stats reader_stats(const struct reader *r)
 {
-	return r->stats;
+	struct reader_stats stats = r->stats;
+
+	stats.ready = r->ready && !r->silent;
+	return stats;
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -11,6 +11,11 @@
  * A second keeper, the spare, is forked at the same time and waits: it takes over when the first keeper is
  * killed.
  *
+ * Engines' files (core/identify/engine_file.h) have a reader of their own, with a keeper of its own: its worker
+ * holds other privileges.  A skepd without these privileges uses the packaged unit skep-reader: skepd connects to
+ * the unit's socket and sends the keeper's ends of the two sockets below.  The service manager starts one keeper for
+ * each connection, and the keeper ends with the sockets.
+ *
  *    loop --- batches of requests, answers (SOCK_SEQPACKET) --- worker
  *     '------ "is it stuck? kill it" (SOCK_SEQPACKET) --------- keeper, the worker's parent
  */
@@ -23,10 +28,14 @@
 #include <skep/plugin.h>
 #include <uv.h>
 
+#include "core/identify/engine_file.h"
+
 /* The keeper, and the loop's ends of its sockets. */
 struct reader_process {
-	pid_t pid; /* 0: no keeper */
+	pid_t pid; /* 0: no keeper, or the keeper is a unit */
+	const char *unit; /* path of the unit's socket; NULL: the program has forked the keeper, if any */
 	int data, control;
+	bool files; /* its worker reads engines' files, and nothing else */
 	pid_t spare_pid; /* 0: no spare */
 	int spare_data, spare_control;
 	uint32_t serial; /* for reader_sync_read(): serial of the last batch, and the number of stuck targets */
@@ -40,10 +49,22 @@ struct reader_process {
 int reader_fork(const char *name, struct reader_process *ret);
 /* Forks the spare keeper; call after reader_fork(). */
 int reader_fork_spare(const char *name, struct reader_process *);
+/* The same as reader_fork() for a keeper whose worker reads engines' files ("skepd: file reader"). */
+int reader_fork_files(const char *name, struct reader_process *ret);
+/* The same with a keeper that a unit starts; reader_new() connects to the unit.  Borrows the path. */
+int reader_of_unit(const char *path, struct reader_process *ret);
+/*
+ * The unit's side: waits for the first program of this process's user that connects to the listening socket, and
+ * becomes its keeper.  Returns only with -errno: the socket cannot be used.
+ */
+int reader_serve(const char *name, int listener);
 /* Ends both keepers and the worker, and closes the sockets. Does nothing without a keeper. */
 void reader_end(struct reader_process *);
 
 struct reader;
+
+/* Of the packaged unit: skep-reader.socket listens there. */
+#define READER_SOCKET "/run/skep-reader.sock"
 
 /* Calls the plugin's callback. */
 typedef void (*reader_deliver)(void *owner, skep_process_cb, void *arg, const struct skep_process_text *);
@@ -57,7 +78,8 @@ struct reader_stats {
 	 */
 	uint64_t refused;
 	uint64_t replaced; /* replaced workers */
-	bool alive;
+	bool alive;        /* of a unit: connected */
+	bool ready;        /* a worker runs */
 };
 
 /* Borrows the process, which must outlive the reader. */
@@ -69,6 +91,12 @@ int reader_new(uv_loop_t *, struct reader_process *, reader_deliver, struct read
  */
 int reader_ask(struct reader *, void *owner, const struct skep_upid *, uint32_t uid, uint32_t what, skep_process_cb,
 	       void *arg);
+/*
+ * The same for a file, of a reader whose process was forked by reader_fork_files(): cb gets the answer of
+ * engine_file_read() as `cmdline`.  Users are treated as above.  -EMSGSIZE: the request has too many bytes;
+ * -ENOENT: the unit has no socket.
+ */
+int reader_ask_file(struct reader *, void *owner, const struct engine_file *, skep_process_cb, void *arg);
 /* Drops all callbacks of this owner. */
 void reader_forget(struct reader *, const void *owner);
 struct reader_stats reader_stats(const struct reader *);
@@ -78,6 +106,9 @@ void reader_close(struct reader *);
 /* Ticks of 25 ms that the reader may stay silent while requests wait; a test may set its own bound. */
 #define READER_SILENT_TICKS 400u
 extern unsigned reader_silent_ticks;
+/* The reader connects to a unit at most once in this time; a test may set its own. */
+#define READER_REACH_NS 5000000000u
+extern uint64_t reader_reach_ns;
 
 /*
  * For a program without a loop: waits for the answer until the reader's deadline, and replaces a stuck worker.

@@ -13,12 +13,14 @@
 #define READER_BATCH 64u
 #define READER_CMDLINE_MAX 32768u /* as much as a probe records */
 #define READER_ENVIRON_MAX 65536u
+/* In `what`: the batch has only this request, and the packed struct engine_file follows. */
+#define READER_FILE (1u << 31)
 
 /* Loop to worker: one message is a batch; only one batch is in progress. */
 struct reader_request {
 	uint64_t start_ns; /* start time of the target; 0: any process with the pid */
 	uint32_t pid;
-	uint32_t what; /* SKEP_READ_* */
+	uint32_t what; /* SKEP_READ_*, or READER_FILE */
 };
 struct reader_batch {
 	uint32_t serial, n;
@@ -49,6 +51,7 @@ enum reader_order {
 };
 
 /* The child's side, in core/identify/reader_process.c; does not return. */
-__attribute__((noreturn)) void reader_keep(const char *name, int data, int control, bool spare);
+enum reader_role { READER_OF_PROCESSES, READER_SPARE, READER_OF_FILES, READER_UNIT };
+__attribute__((noreturn)) void reader_keep(const char *name, int data, int control, enum reader_role);
 
 #endif

@@ -7,13 +7,11 @@
  * at most ABANDONED_MAX times.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <skep/procfile.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,8 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/child.h"
 #include "core/base/confine.h"
+#include "core/base/fdpass.h"
 #include "core/base/log.h"
+#include "core/identify/engine_file.h"
+#include "core/identify/reader.h"
 #include "core/identify/reader_message.h"
 
 #define ABANDONED_MAX 8u
@@ -69,21 +71,50 @@ static size_t answer_one(const struct reader_batch *batch, uint32_t at, char *re
 	return sizeof(a) + a.cmdline_len + a.environ_len;
 }
 
-__attribute__((noreturn)) static void work(int data)
+/* Writes the answer to a request for a file, which follows the batch's one request. */
+static size_t answer_file(const struct reader_batch *batch, const char *message, size_t size, char *ret)
+{
+	struct reader_answer a = { .kind = READER_TEXT, .serial = batch->serial };
+	struct engine_file file;
+	ssize_t n = engine_file_unpack(message, size, &file);
+
+	if (n == 0)
+		n = engine_file_read(&file, ret + sizeof(a));
+	if (n < 0)
+		a.error = (int32_t)n;
+	else
+		a.cmdline_len = (uint32_t)n;
+	memcpy(ret, &a, sizeof(a));
+	return sizeof(a) + a.cmdline_len;
+}
+
+__attribute__((noreturn)) static void work(int data, bool files)
 {
 	static char answer[READER_ANSWER_MAX];
-	static struct reader_batch batch;
+	static struct {
+		struct reader_batch batch;
+		char file[ENGINE_FILE_REQUEST];
+	} message;
+	const struct reader_batch *batch = &message.batch;
 
 	for (;;) {
-		ssize_t n = recv(data, &batch, sizeof(batch), 0);
+		ssize_t n = recv(data, &message, files ? sizeof(message) : sizeof(message.batch), 0);
+		size_t begin = offsetof(struct reader_batch, at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < (ssize_t)offsetof(struct reader_batch, at) || batch.n > READER_BATCH ||
-		    (size_t)n < offsetof(struct reader_batch, at) + batch.n * sizeof(batch.at[0]))
+		if (n >= (ssize_t)begin && batch->n <= READER_BATCH)
+			begin += batch->n * sizeof(batch->at[0]);
+		if (n < (ssize_t)begin || batch->n > READER_BATCH || (files && batch->n != 1))
 			_exit(0); /* the program has closed its end, or sent an invalid batch */
-		for (uint32_t i = 0; i < batch.n; i++) {
-			size_t len = answer_one(&batch, i, answer);
+		for (uint32_t i = 0; i < batch->n; i++) {
+			const char *file = (const char *)&message + begin;
+			size_t len = files ? answer_file(batch, file, (size_t)n - begin, answer)
+					   : answer_one(batch, i, answer);
+
+			/* Linux drops it with each change of the file-system user (commit_creds). */
+			if (files)
+				prctl(PR_SET_PDEATHSIG, SIGKILL);
 
 			while (send(data, answer, len, MSG_NOSIGNAL) < 0)
 				if (errno != EINTR)
@@ -98,29 +129,14 @@ __attribute__((noreturn)) static void work(int data)
 struct keeper {
 	const char *name;
 	int data, control;
+	bool files;
 	pid_t worker; /* 0: none */
 	bool ordered; /* an order killed the previous worker */
+	uint64_t runs; /* runs_of() the worker at the last check; UINT64_MAX: not checked yet */
 	int life;     /* a pipe whose other end only the worker holds: it closes when the worker ends */
 	pid_t abandoned[ABANDONED_MAX];
 	size_t n_abandoned;
 };
-
-/* Sets the title that ps and top show. The kernel reports where the arguments lie (fields 48 and 49 of stat). */
-static void set_title(const char *program, const char *role)
-{
-	char room[SKEP_PROCFILE_STAT], title[64];
-	const char *at = skep_procfile_stat(0, 48, room);
-	unsigned long from = 0, to = 0;
-	size_t len;
-
-	snprintf(title, sizeof(title), "%s: %s", program, role);
-	prctl(PR_SET_NAME, title);
-	if (!at || sscanf(at, "%lu %lu", &from, &to) != 2 || from == 0 || to <= from)
-		return;
-	len = strlen(title) < to - from - 1 ? strlen(title) : to - from - 1;
-	memset((void *)from, 0, to - from); /* NOLINT(performance-no-int-to-ptr): the kernel returns a number */
-	memcpy((void *)from, title, len);   /* NOLINT(performance-no-int-to-ptr) */
-}
 
 static void worker_new(struct keeper *k)
 {
@@ -135,11 +151,9 @@ static void worker_new(struct keeper *k)
 	if (k->worker == 0) {
 		close(life[0]);
 		close(k->control);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != keeper)
-			_exit(0);
-		set_title(k->name, "reader");
-		work(k->data);
+		child_end_with(keeper);
+		child_set_title(k->name, k->files ? "file reader" : "reader");
+		work(k->data, k->files);
 	}
 	close(life[1]);
 	if (k->worker < 0) {
@@ -148,6 +162,7 @@ static void worker_new(struct keeper *k)
 		return;
 	}
 	k->life = life[0];
+	k->runs = UINT64_MAX;
 	k->ordered = false;
 	while (send(k->data, &ready, sizeof(ready), MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
@@ -178,13 +193,33 @@ static void worker_gone(struct keeper *k)
 		;
 }
 
-/* true: the worker sleeps, so that only an event or a signal ends the wait. A worker without a CPU is only slow. */
-static bool is_stuck(pid_t pid)
+/* How often the process has got a CPU; 0: this kernel does not count that. */
+static uint64_t runs_of(pid_t pid)
+{
+	char text[96];
+	unsigned long long runs;
+	ssize_t n = skep_procfile_read((uint32_t)pid, "schedstat", text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return sscanf(text, "%*s %*s %llu", &runs) == 1 ? runs : 0;
+}
+
+/*
+ * true: the worker sleeps, as at the check before, and has not run since. A worker without a CPU is only slow, and so
+ * is one that waits for its own pages on a busy machine. One that ends at this moment (Z, X) ends for another reason.
+ */
+static bool is_stuck(struct keeper *k)
 {
 	char room[SKEP_PROCFILE_STAT];
-	const char *state = skep_procfile_stat((uint32_t)pid, 3, room);
+	const char *state = skep_procfile_stat((uint32_t)k->worker, 3, room);
+	uint64_t before = k->runs;
 
-	return !state || *state != 'R';
+	if (state && strchr("RZX", *state))
+		return false;
+	k->runs = runs_of(k->worker);
+	return k->runs == before;
 }
 
 static void obey(struct keeper *k, uint32_t order)
@@ -194,7 +229,7 @@ static void obey(struct keeper *k, uint32_t order)
 	if (k->worker == 0)
 		return;
 	if (poll(&life, 1, 0) != 1) { /* else the worker has ended for another reason */
-		if (order != READER_KILL && !is_stuck(k->worker))
+		if (order != READER_KILL && !is_stuck(k))
 			return;
 		k->ordered = kill(k->worker, SIGKILL) == 0;
 	}
@@ -210,44 +245,21 @@ static void reap(struct keeper *k)
 			i++;
 }
 
-/* Drops the program's files, signals and privileges. The sockets may have any number above 2. */
-static void let_go(int *data, int *control)
+/* Drops the program's files, signals and privileges.  A unit of its own ends by SIGTERM. */
+static void let_go(int *data, int *control, enum reader_role role)
 {
-	static const int quiet[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGPIPE };
-	sigset_t none;
-	int null = open("/dev/null", O_RDWR), err;
+	bool files = role == READER_OF_FILES || role == READER_UNIT;
+	int ends[2] = { *data, *control }, err;
 
-	/*
-	 * A new process group: Ctrl-Z stops the program's whole group, and a SIGCONT to the program alone would
-	 * leave this process stopped.
-	 */
-	setpgid(0, 0);
-	/*
-	 * A service manager sends SIGTERM to every process of the unit; this process must end only when the
-	 * program ends it.
-	 */
-	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
-		signal(quiet[i], SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Duplicates both to 10 and above first: neither may be where the other goes. */
-	*data = fcntl(*data, F_DUPFD_CLOEXEC, 10);
-	*control = fcntl(*control, F_DUPFD_CLOEXEC, 10);
-	if (*data < 0 || *control < 0 || null < 0)
-		_exit(1);
+	child_signals(role == READER_UNIT);
 	confine_memory();
-	err = confine_reader();
-	if (err < 0) /* before stderr closes */
-		log_warning(
-			"the argument reader cannot drop capabilities: %s; it keeps all that it has",
-			strerror(-err));
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	/* forked at the program's start, so few descriptors are open */
-	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
-		if (fd != *data && fd != *control)
-			close(fd);
+	err = files ? confine_file_reader() : confine_reader();
+	if (err < 0)
+		log_warning("the %s reader cannot drop capabilities: %s; it keeps all that it has",
+			    files ? "file" : "argument", strerror(-err));
+	child_keep_files(ends, 2);
+	*data = ends[0];
+	*control = ends[1];
 }
 
 /* Waits until the first keeper has ended. */
@@ -256,7 +268,7 @@ static void wait_as_spare(const char *name, int control)
 	uint32_t order;
 	ssize_t n;
 
-	set_title(name, "spare");
+	child_set_title(name, "spare");
 	do
 		n = recv(control, &order, sizeof(order), 0);
 	while (n < 0 && errno == EINTR);
@@ -264,16 +276,16 @@ static void wait_as_spare(const char *name, int control)
 		_exit(0); /* the program has ended */
 }
 
-void reader_keep(const char *name, int data, int control, bool spare)
+void reader_keep(const char *name, int data, int control, enum reader_role role)
 {
-	struct keeper k = { .name = name };
+	struct keeper k = { .name = name, .files = role == READER_OF_FILES || role == READER_UNIT };
 
-	let_go(&data, &control);
+	let_go(&data, &control, role);
 	k.data = data;
 	k.control = control;
-	if (spare)
+	if (role == READER_SPARE)
 		wait_as_spare(name, control);
-	set_title(name, "keeper");
+	child_set_title(name, k.files ? "file keeper" : "keeper");
 	worker_new(&k);
 	for (;;) {
 		struct pollfd at[2] = { { .fd = k.control, .events = POLLIN },
@@ -302,4 +314,50 @@ void reader_keep(const char *name, int data, int control, bool spare)
 		worker_gone(&k);
 	}
 	_exit(0);
+}
+
+/* ---- the unit -------------------------------------------------------------------- */
+
+/* Receives the keeper's ends of both sockets within a second.  0 or -errno. */
+static int receive_ends(int fd, int ret_ends[2])
+{
+	struct pollfd at = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+	char one;
+
+	if (poll(&at, 1, 1000) != 1)
+		return -ETIMEDOUT;
+	n = fdpass_receive(fd, &one, sizeof(one), ret_ends, 2);
+	return n > 0 ? 0 : n < 0 ? (int)n : -EBADMSG;
+}
+
+int reader_serve(const char *name, int listener)
+{
+	struct pollfd at = { .fd = listener, .events = POLLIN };
+	int ends[2] = { -1, -1 };
+
+	for (;;) {
+		struct ucred peer = { .uid = (uid_t)-1 };
+		socklen_t len = sizeof(peer);
+		int fd, err = 0;
+
+		/* The service manager's socket may be non-blocking. */
+		if (poll(&at, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED))
+			continue;
+		if (fd < 0)
+			return -errno;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
+			log_warning("refused pid %d of uid %u: only skepd's user %u may connect", (int)peer.pid,
+				    (unsigned)peer.uid, (unsigned)geteuid());
+		else
+			err = receive_ends(fd, ends);
+		close(fd);
+		if (err < 0)
+			log_warning("refused pid %d: it sent no pair of sockets: %s", (int)peer.pid, strerror(-err));
+		if (ends[0] >= 0)
+			reader_keep(name, ends[0], ends[1], READER_UNIT); /* closes the listening socket, too */
+	}
 }

@@ -95,7 +95,7 @@ static bool says_nothing(const struct word *path)
 {
 	struct word base = basename_of(*path);
 
-	return base.len == 0 || starts(path, "/dev/") || starts(path, "/proc/") ||
+	return base.len == 0 || (starts(path, "/dev/") && !starts(path, "/dev/shm/")) || starts(path, "/proc/") ||
 	       (base.len == 1 && base.ptr[0] == '/') || (base.len <= 2 && memcmp(base.ptr, "..", base.len) == 0);
 }
 
@@ -717,6 +717,16 @@ void tools_recognize(const struct tools *tools, const struct skep_str *exe, cons
 	if (ret->name[0] == '\0')
 		name_set(&walk, word_of(comm->ptr, comm->len));
 	name_clean(ret);
+}
+
+bool tools_shell(const struct tools *tools, const char *name, size_t len)
+{
+	const struct tool_entry *entry = tool_table_find(tools, name, len);
+
+	for (size_t i = 0; entry && entry->operand == TOOL_OPERAND_SCRIPT && i < entry->n_options; i++)
+		if (entry->options[i].action == TOOL_SHELL || entry->options[i].action == TOOL_SHELL_FLAG)
+			return true;
+	return false;
 }
 
 bool tools_fixed(const struct tools *tools, const struct skep_str *exe, const struct skep_str *comm)

@@ -34,6 +34,12 @@ void tools_recognize(const struct tools *, const struct skep_str *exe, const str
 		     const struct skep_str *argv, const struct skep_str *comm, struct tool_name *ret);
 
 /*
+ * Is it the name of a shell: of a program that interprets a file, or a command line behind an option? The tool of a
+ * shell that runs a script is the script.
+ */
+bool tools_shell(const struct tools *, const char *name, size_t len);
+
+/*
  * true: the tool's name is the path's last component, whatever the arguments. exe: path of the binary; comm:
  * the main thread's name after exec.
  */

@@ -6,11 +6,6 @@
  *    ^              \________________\_ fails _/
  *    |                                  v
  *    '------------- retry ---------- FAILED
- *
- * instance_end_if_due ends an instance: it calls stop() (where start() succeeded), closes what the plugin left
- * open, and calls close(). It waits until no work() is in progress and no callback of this instance is on the
- * stack. When stop() itself starts work(), the function runs twice: the second run calls close() after the work
- * has returned.
  */
 #include "core/plugin/plugin.h"
 
@@ -80,28 +75,6 @@ static void instance_reason(struct skep_instance *inst, int err)
 	inst->failing = NULL;
 }
 
-/* Copies the mark after stop(): close() frees the memory that the mark points to. */
-static void keep_mark(struct skep_instance *inst)
-{
-	struct skep_mark mark = { 0 };
-	char *extra;
-
-	if (!inst->host.settles || !SKEP_HAS(inst->plugin->desc, mark))
-		return;
-	inst->plugin->desc->mark(inst, inst->data, &mark);
-	extra = malloc(mark.extra_size ? mark.extra_size : 1);
-	if (!extra)
-		return;
-	if (mark.extra_size)
-		memcpy(extra, mark.extra, mark.extra_size);
-	free(inst->mark_extra);
-	inst->mark_extra = extra;
-	inst->host.mark.extra = NULL;
-	inst->host.mark.extra_size = 0;
-	mark.extra = extra;
-	inst->last_mark = mark;
-}
-
 bool instance_mark(struct skep_instance *inst, struct skep_mark *ret)
 {
 	uint64_t entered;
@@ -127,58 +100,6 @@ void instance_settled(struct skep_instance *inst, const struct skep_mark *mark)
 	entered = instance_enter(inst);
 	inst->plugin->desc->settled(inst, inst->data, mark);
 	instance_leave(inst, entered, "settled", true);
-}
-
-static void warn_left(const struct skep_instance *inst, unsigned left)
-{
-	if (left > 0)
-		log_at(SKEP_LOG_WARNING, inst->name,
-		       "left %u watches or timers open when it stopped; skepd closed them (a bug in the plugin)",
-		       left);
-}
-
-void instance_end_if_due(struct skep_instance *inst)
-{
-	const struct skep_plugin *desc = inst->plugin->desc;
-	unsigned left = 0;
-	uint64_t entered;
-
-	if (!inst->ending || inst->in_end || inst->working > 0 || inst->depth > 0)
-		return;
-	inst->in_end = true;
-	if (inst->started) {
-		inst->started = false;
-		entered = instance_enter(inst);
-		inst->in_stop = true;
-		desc->stop(inst, inst->data);
-		inst->in_stop = false;
-		keep_mark(inst);
-		instance_leave(inst, entered, "stop", false);
-		/*
-		 * Closed before close() runs, so that no callback can use a freed state. Their memory stays
-		 * until the loop's next turn, so a late watch_close() in close() is safe.
-		 */
-		left = instance_close_leftovers(inst);
-	}
-	if (inst->ops->stopped)
-		inst->ops->stopped(inst);
-	if (inst->working > 0) { /* stop() started work(); this function runs again when that work has returned */
-		warn_left(inst, left);
-		inst->in_end = false;
-		return;
-	}
-	if (inst->opened) {
-		inst->opened = false;
-		entered = instance_enter(inst);
-		desc->close(inst, inst->data);
-		instance_leave(inst, entered, "close", false);
-	}
-	left += instance_close_leftovers(inst);
-	inst->workers = workers_close(inst->workers);
-	warn_left(inst, left);
-	inst->in_end = false;
-	inst->ending = false;
-	inst->state = inst->stop_wanted ? INSTANCE_STOPPED : INSTANCE_FAILED;
 }
 
 /* open() or start() returned err: ends the instance, so that close() releases what the plugin has allocated. */
@@ -285,26 +206,34 @@ int instance_reload(struct skep_instance *inst, const void *next, char **ret_why
 	return err == -EBUSY ? -EAGAIN : err; /* instance_reload returns -EBUSY only for work() in progress */
 }
 
-void instance_sample(struct skep_instance *inst)
+static void instance_call(struct skep_instance *inst, void (*callback)(struct skep_instance *, void *state),
+			  const char *name)
 {
 	uint64_t entered;
 
-	if (inst->state != INSTANCE_RUNNING || inst->ending || !SKEP_HAS(inst->plugin->desc, sample))
+	if (inst->state != INSTANCE_RUNNING || inst->ending || !callback)
 		return;
 	entered = instance_enter(inst);
-	inst->plugin->desc->sample(inst, inst->data);
-	instance_leave(inst, entered, "sample", true);
+	callback(inst, inst->data);
+	instance_leave(inst, entered, name, true);
+}
+
+/* NULL: the plugin has no such callback, or its ABI is older. */
+#define CALLBACK(inst_, name_) (SKEP_HAS((inst_)->plugin->desc, name_) ? (inst_)->plugin->desc->name_ : NULL)
+
+void instance_sample(struct skep_instance *inst)
+{
+	instance_call(inst, CALLBACK(inst, sample), "sample");
 }
 
 void instance_flush(struct skep_instance *inst)
 {
-	uint64_t entered;
+	instance_call(inst, CALLBACK(inst, flush), "flush");
+}
 
-	if (inst->state != INSTANCE_RUNNING || inst->ending || !SKEP_HAS(inst->plugin->desc, flush))
-		return;
-	entered = instance_enter(inst);
-	inst->plugin->desc->flush(inst, inst->data);
-	instance_leave(inst, entered, "flush", true);
+void instance_drain(struct skep_instance *inst)
+{
+	instance_call(inst, CALLBACK(inst, drain), "drain");
 }
 
 const struct skep_detail *instance_detail(const struct skep_instance *inst, unsigned i)

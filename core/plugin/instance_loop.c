@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/instance_loop.c - the functions of the host table that a plugin calls: watches, timers,
- * background work, log, counters, and the calls that forward records to the collector.
- *
- * Plugins never see a libuv type. libuv frees nothing, and a handle's memory must stay valid until its close
- * callback. So a closed watch or timer exists until the loop's next turn, and instance->closing counts it.
+ * core/plugin/instance_loop.c - the functions of the host table that a plugin calls: background work, log, counters,
+ * and the calls that forward records to the collector. Watches and timers: instance_callback.c.
  */
-#include "core/base/magic.h"
 #include "core/plugin/plugin.h"
 
 #include <errno.h>
@@ -14,39 +10,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <string.h>
 
 #include "core/base/log.h"
-
-#define LOOP_WARN_EVERY_NS 60000000000ull
-/* After this many errors in a row on one fd, skepd assumes that the plugin does not handle them. */
-#define LOOP_ERRORS_MAX    100u
-
-#define MAGIC_skep_watch 0x3a7c4000u
-struct skep_watch {
-	uint32_t magic;
-	uv_poll_t poll;
-	struct skep_instance *inst;
-	skep_watch_cb cb;
-	void *arg;
-	int uv_events;
-	unsigned events; /* SKEP_READABLE | SKEP_WRITABLE, as the plugin requested */
-	unsigned errors; /* in a row */
-	bool closed;
-	struct skep_watch *next, **link;
-};
-
-#define MAGIC_skep_timer 0x713e4000u
-struct skep_timer {
-	uint32_t magic;
-	uv_timer_t uv;
-	struct skep_instance *inst;
-	skep_timer_cb cb;
-	void *arg;
-	bool closed;
-	struct skep_timer *next, **link;
-};
 
 struct loop_work {
 	struct worker_job job;
@@ -55,88 +21,6 @@ struct loop_work {
 	skep_done_cb done;
 	void *arg;
 };
-
-/* ---- time in callbacks ------------------------------------------------------- */
-
-static uint64_t loop_cpu_ns(const struct rusage *ru)
-{
-	return ((uint64_t)ru->ru_utime.tv_sec + (uint64_t)ru->ru_stime.tv_sec) * 1000000000u +
-	       ((uint64_t)ru->ru_utime.tv_usec + (uint64_t)ru->ru_stime.tv_usec) * 1000u;
-}
-
-uint64_t instance_enter(struct skep_instance *inst)
-{
-	struct rusage ru;
-
-	/*
-	 * Measures only the outermost callback. Callbacks nest: batch_done inside submit may cause the next
-	 * submit.
-	 */
-	if (inst->depth++ > 0)
-		return 0;
-	getrusage(RUSAGE_THREAD, &ru);
-	inst->entered_cpu_ns = loop_cpu_ns(&ru);
-	inst->entered_waits = ru.ru_nvcsw;
-	return uv_hrtime();
-}
-
-/*
- * A callback overruns its budget when it computed for longer, or when it took longer and waited for something.
- * A callback that was only preempted does not overrun: on a machine with more work than CPUs every callback
- * takes long now and then.
- */
-static bool loop_is_overrun(const struct skep_instance *inst, uint64_t took)
-{
-	struct rusage ru;
-
-	if (took <= inst->budget_ns)
-		return false;
-	getrusage(RUSAGE_THREAD, &ru);
-	return loop_cpu_ns(&ru) - inst->entered_cpu_ns > inst->budget_ns || ru.ru_nvcsw != inst->entered_waits;
-}
-
-static void loop_overrun(struct skep_instance *inst, const char *what, uint64_t now, uint64_t took)
-{
-	inst->overruns++;
-	if (inst->warned_ns != 0 && now - inst->warned_ns < LOOP_WARN_EVERY_NS)
-		return;
-	log_at(SKEP_LOG_WARNING, inst->name,
-	       "%s took %.1f ms, its budget is %.1f ms (%llu such callbacks since the last such line, "
-	       "%llu in all): it delays everything else",
-	       what, (double)took / 1e6, (double)inst->budget_ns / 1e6,
-	       (unsigned long long)(inst->overruns - inst->warned_overruns), (unsigned long long)inst->overruns);
-	inst->warned_ns = now;
-	inst->warned_overruns = inst->overruns;
-}
-
-void instance_leave(struct skep_instance *inst, uint64_t entered, const char *what, bool has_budget)
-{
-	uint64_t now, took;
-
-	if (--inst->depth > 0)
-		return;
-	now = uv_hrtime();
-	took = now - entered;
-	inst->busy_ns += took;
-	if (has_budget) {
-		if (took > inst->worst_ns)
-			inst->worst_ns = took;
-		if (loop_is_overrun(inst, took))
-			loop_overrun(inst, what, now, took);
-	} else {
-		log_at(SKEP_LOG_DEBUG, inst->name, "%s took %.1f ms", what, (double)took / 1e6);
-	}
-	if (inst->failing) {
-		/*
-		 * Callbacks with an error result have taken the text already. This callback returns nothing, or
-		 * has succeeded.
-		 */
-		log_at(SKEP_LOG_WARNING, inst->name, "%s: %s", what, inst->failing);
-		free(inst->failing);
-		inst->failing = NULL;
-	}
-	instance_end_if_due(inst);
-}
 
 /* ---- log, fail, counters ------------------------------------------------------- */
 
@@ -203,189 +87,6 @@ static void loop_counter_set(struct skep_counter *counter, uint64_t n)
 		atomic_store_explicit(&counter->value, n, memory_order_relaxed);
 }
 
-/* ---- watches ---------------------------------------------------------------------- */
-
-static void loop_watch_closed(uv_handle_t *handle)
-{
-	struct skep_watch *watch = MAGIC_OBJECT(skep_watch, handle->data);
-
-	watch->inst->closing--;
-	free(watch);
-}
-
-static void loop_watch_close(struct skep_watch *watch)
-{
-	if (!watch || watch->closed)
-		return;
-	watch->closed = true;
-	*watch->link = watch->next;
-	if (watch->next)
-		watch->next->link = watch->link;
-	watch->inst->closing++;
-	uv_close((uv_handle_t *)&watch->poll, loop_watch_closed);
-}
-
-static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
-{
-	struct skep_watch *watch = MAGIC_OBJECT(skep_watch, poll->data);
-	struct skep_instance *inst = watch->inst;
-	unsigned events = 0;
-	uint64_t entered;
-
-	if (status < 0) {
-		/*
-		 * libuv turns EPOLLERR into an error and stops the watch. The plugin gets its events instead,
-		 * and meets the error in read or write (after a refused connect, for example). The fd may work
-		 * afterwards, so the watch is armed again, up to LOOP_ERRORS_MAX errors in a row.
-		 */
-		events = watch->events;
-		if (++watch->errors > LOOP_ERRORS_MAX || uv_poll_start(poll, watch->uv_events, loop_watch_event) < 0) {
-			log_at(SKEP_LOG_WARNING, inst->name,
-			       "fd watch closed: %u errors in a row, and the plugin handles none of them (%s)",
-			       watch->errors, uv_strerror(status));
-			loop_watch_close(watch);
-			return;
-		}
-	} else {
-		watch->errors = 0;
-		if (uv_events & UV_READABLE)
-			events |= SKEP_READABLE;
-		if (uv_events & UV_WRITABLE)
-			events |= SKEP_WRITABLE;
-	}
-	entered = instance_enter(inst);
-	watch->cb(inst, watch->arg, events);
-	/* The callback may have closed the watch; its memory stays valid until the loop's next turn. */
-	instance_leave(inst, entered, "watch callback", true);
-}
-
-static int loop_watch_fd(struct skep_instance *inst, int fd, unsigned events, skep_watch_cb cb, void *arg,
-			 struct skep_watch **ret)
-{
-	struct skep_watch *watch;
-	int err;
-
-	if (fd < 0 || !cb || (events & (SKEP_READABLE | SKEP_WRITABLE)) == 0 ||
-	    (events & ~(SKEP_READABLE | SKEP_WRITABLE)) != 0)
-		return -EINVAL;
-	watch = calloc(1, sizeof(*watch));
-	if (!watch)
-		return -ENOMEM;
-	watch->magic = MAGIC_skep_watch;
-	watch->inst = inst;
-	watch->cb = cb;
-	watch->arg = arg;
-	watch->events = events;
-	watch->uv_events = (events & SKEP_READABLE ? UV_READABLE : 0) | (events & SKEP_WRITABLE ? UV_WRITABLE : 0);
-	/* libuv's errors are negative errno values on Linux. */
-	err = uv_poll_init(inst->loop, &watch->poll, fd);
-	if (err < 0) {
-		free(watch); /* the loop never had the handle */
-		return err;
-	}
-	watch->poll.data = watch;
-	watch->next = inst->watches;
-	watch->link = &inst->watches;
-	if (watch->next)
-		watch->next->link = &watch->next;
-	inst->watches = watch;
-	err = uv_poll_start(&watch->poll, watch->uv_events, loop_watch_event);
-	if (err < 0) {
-		loop_watch_close(watch);
-		return err;
-	}
-	*ret = watch;
-	return 0;
-}
-
-/* ---- timers ----------------------------------------------------------------------- */
-
-static void loop_timer_closed(uv_handle_t *handle)
-{
-	struct skep_timer *timer = MAGIC_OBJECT(skep_timer, handle->data);
-
-	timer->inst->closing--;
-	free(timer);
-}
-
-static void loop_timer_close(struct skep_timer *timer)
-{
-	if (!timer || timer->closed)
-		return;
-	timer->closed = true;
-	*timer->link = timer->next;
-	if (timer->next)
-		timer->next->link = timer->link;
-	timer->inst->closing++;
-	uv_close((uv_handle_t *)&timer->uv, loop_timer_closed);
-}
-
-static void loop_timer_event(uv_timer_t *uv)
-{
-	struct skep_timer *timer = MAGIC_OBJECT(skep_timer, uv->data);
-	struct skep_instance *inst = timer->inst;
-	uint64_t entered = instance_enter(inst);
-
-	timer->cb(inst, timer->arg);
-	instance_leave(inst, entered, "timer callback", true);
-}
-
-static int loop_timer(struct skep_instance *inst, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb cb, void *arg,
-		      struct skep_timer **ret)
-{
-	struct skep_timer *timer;
-	int err;
-
-	if (!cb)
-		return -EINVAL;
-	timer = calloc(1, sizeof(*timer));
-	if (!timer)
-		return -ENOMEM;
-	timer->magic = MAGIC_skep_timer;
-	timer->inst = inst;
-	timer->cb = cb;
-	timer->arg = arg;
-	err = uv_timer_init(inst->loop, &timer->uv);
-	if (err < 0) {
-		free(timer);
-		return err;
-	}
-	timer->uv.data = timer;
-	timer->next = inst->timers;
-	timer->link = &inst->timers;
-	if (timer->next)
-		timer->next->link = &timer->next;
-	inst->timers = timer;
-	/*
-	 * The loop's clock stands still during a callback. Without this update a timer set in a start() that
-	 * loads BPF for 300 ms would fire early.
-	 */
-	uv_update_time(inst->loop);
-	err = uv_timer_start(&timer->uv, loop_timer_event, first_ms, repeat_ms);
-	if (err < 0) {
-		loop_timer_close(timer);
-		return err;
-	}
-	*ret = timer;
-	return 0;
-}
-
-unsigned instance_close_leftovers(struct skep_instance *inst)
-{
-	unsigned n = 0;
-
-	while (inst->watches) {
-		loop_watch_close(inst->watches);
-		n++;
-	}
-	while (inst->timers) {
-		/* A one-shot timer that has fired is harmless and does not count. */
-		n += uv_is_active((uv_handle_t *)&inst->timers->uv) ? 1 : 0;
-		loop_timer_close(inst->timers);
-	}
-	return n;
-}
-
 /* ---- background work ----------------------------------------------------------------- */
 
 static void loop_work_run(struct worker_job *job)
@@ -447,8 +148,9 @@ void instance_look_at_work(struct skep_instance *inst)
 	if (age >= inst->stuck_after_ns) {
 		if (inst->stuck_ns == 0)
 			log_at(SKEP_LOG_WARNING, inst->name,
-			       "work has not returned for %llu s: a file system or a server that it uses may not answer; "
-			       "its other work goes on as far as it can, and nothing else waits for it",
+			       "work has not returned for %llu s: "
+			       "a file system or a server that it uses may not answer; "
+			       "the rest of the plugin continues, and no other plugin waits",
 			       (unsigned long long)(age / 1000000000u));
 		inst->stuck_ns = age;
 	} else if (inst->stuck_ns > 0) {
@@ -581,16 +283,29 @@ static int loop_process_read(struct skep_instance *inst, const struct skep_upid 
 							: -EPIPE;
 }
 
+static const struct skep_boundaries *loop_boundaries(struct skep_instance *inst)
+{
+	static const char *const nothing[] = { NULL };
+	static const struct skep_boundaries none = {
+		.size = sizeof(none),
+		.generation = 1,
+		.names = nothing,
+		.programs = nothing,
+	};
+
+	return inst->ops->boundaries ? inst->ops->boundaries(inst) : &none;
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
 	host->abi_minor = SKEP_ABI_MINOR;
 	host->log = loop_log;
 	host->fail = loop_fail;
-	host->watch_fd = loop_watch_fd;
-	host->watch_close = loop_watch_close;
-	host->timer = loop_timer;
-	host->timer_close = loop_timer_close;
+	host->watch_fd = instance_watch_fd;
+	host->watch_close = instance_watch_close;
+	host->timer = instance_timer;
+	host->timer_close = instance_timer_close;
 	host->work = loop_work;
 	host->emit = loop_emit;
 	host->drained = loop_drained;
@@ -613,4 +328,5 @@ void instance_host_fill(struct skep_host *host)
 	host->stays = loop_stays;
 	host->settle_soon = loop_settle_soon;
 	host->process_read = loop_process_read;
+	host->boundaries = loop_boundaries;
 }

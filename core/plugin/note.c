@@ -246,7 +246,7 @@ static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_s
 					 "lie within the file's %llu bytes; rebuild the plugin",
 					 (unsigned long long)section.sh_size, (unsigned long long)section.sh_offset,
 					 (unsigned long long)file_size);
-		/* SKEP_PLUGIN() pads to 4, whatever the section's alignment. */
+		/* SKEP_PLUGIN() pads to 4, also in a section with another alignment. */
 		err = note_walk(why, bytes, section.sh_size, 4, true, note, found);
 		if (err < 0)
 			return err;
@@ -301,7 +301,8 @@ static int note_whole(const struct note_why *why, Elf *elf, uint64_t file_size)
 		    !note_within(segment.p_offset, segment.p_filesz, file_size))
 			return note_fail(
 				why, -ENOEXEC,
-				"truncated: the file has %llu bytes, and a segment of it ends at %llu; copy the plugin again",
+				"truncated: the file has %llu bytes, and a segment of it ends at %llu; "
+				"copy the plugin again",
 				(unsigned long long)file_size, (unsigned long long)segment.p_offset + segment.p_filesz);
 	return 0;
 }
@@ -404,7 +405,7 @@ int note_read_memory(const void *image, size_t size, struct skep_plugin_note *re
 	return err;
 }
 
-static const char *note_kind_name(uint32_t kind)
+const char *note_kind_name(uint32_t kind)
 {
 	switch (kind) {
 	case SKEP_KIND_PROBE:
@@ -412,7 +413,7 @@ static const char *note_kind_name(uint32_t kind)
 	case SKEP_KIND_SINK:
 		return "sink";
 	default:
-		return "plugin of an unknown kind";
+		return "?";
 	}
 }
 

@@ -25,5 +25,6 @@ int note_read_memory(const void *image, size_t size, struct skep_plugin_note *re
  * versions and the remedy.
  */
 int note_compatible(const struct skep_plugin_note *, const char *path, uint32_t kind, char *why, size_t why_size);
+const char *note_kind_name(uint32_t kind); /* "probe", "sink"; "?" for a kind that this skepd does not know */
 
 #endif

@@ -89,7 +89,8 @@ static int check_folder(int fd, const char *dir, char *why, size_t size)
 		return trust_folders(dir, why, size);
 	snprintf(
 		why, size,
-		"%s (uid %u, mode %04o) %s, so nothing in it is adopted; chown and chmod 0700 it, or choose another pin_dir",
+		"%s (uid %u, mode %04o) %s, so nothing in it is adopted; "
+		"chown and chmod 0700 it, or choose another pin_dir",
 		dir, (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777), reason);
 	return -EPERM;
 }
@@ -150,7 +151,7 @@ static int discard_foreign(int fd, const char *dir, char *why, size_t size)
 		snprintf(what, sizeof(what), "cannot be examined: %s", strerror(-found));
 	n = empty(fd, ".", DEPTH);
 	if (n < 0) {
-		snprintf(why, size, "%s: %s, and it cannot be emptied (%s); remove what is in it", dir, what,
+		snprintf(why, size, "%s: %s, and skepd cannot empty it (%s); remove its contents", dir, what,
 			 strerror(-n));
 		return -EPERM;
 	}

@@ -75,6 +75,7 @@ struct instance_ops {
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 	int (*process_read)(struct skep_instance *, const struct skep_upid *, uint32_t uid, uint32_t what,
 			    skep_process_cb, void *arg);
+	const struct skep_boundaries *(*boundaries)(struct skep_instance *);
 	/*
 	 * stop() has returned: only `done` callbacks may reach the plugin from now on. Called again before
 	 * close().
@@ -128,7 +129,7 @@ struct skep_instance {
 	uint64_t busy_ns;        /* time spent in all callbacks, including the host functions that they called */
 	uint64_t worst_ns;       /* the longest callback that has a budget */
 	struct skep_instance *next;
-	/* Private to instance.c and instance_loop.c from here on. */
+	/* Private to instance*.c from here on. */
 	void *pristine;          /* copy of data after the options were applied, for a retry */
 	char *failing;           /* text of host->fail from the running callback */
 	unsigned depth;          /* nested callbacks in progress */
@@ -183,6 +184,7 @@ void instance_sample(struct skep_instance *);
 bool instance_mark(struct skep_instance *, struct skep_mark *ret);
 void instance_settled(struct skep_instance *, const struct skep_mark *);
 void instance_flush(struct skep_instance *);
+void instance_drain(struct skep_instance *);
 /*
  * Attaches a detail of the plugin's table. 0, or the plugin's -errno with the cause in *ret_why (the caller
  * frees it; NULL: no memory).
@@ -220,18 +222,24 @@ struct skep_instance *instance_free(struct skep_instance *);
 /* instance_loop.c, for instance.c: */
 /* Sets the functions of the host table. */
 void instance_host_fill(struct skep_host *);
+/* skepd calls it a few times a second: warns once of work() that does not return, and sets stuck_ns. */
+void instance_look_at_work(struct skep_instance *);
+/* instance_callback.c, for instance.c and instance_loop.c: */
 /* instance_enter and instance_leave surround every callback; what: its name for messages. */
 uint64_t instance_enter(struct skep_instance *);
 void instance_leave(struct skep_instance *, uint64_t entered, const char *what, bool has_budget);
-/* skepd calls it a few times a second: warns once of work() that does not return, and sets stuck_ns. */
-void instance_look_at_work(struct skep_instance *);
-/* Closes the watches and timers that the plugin left open. Returns how many were still active. */
-unsigned instance_close_leftovers(struct skep_instance *);
+/* Runs a pending end when no callback and no work() is in progress. */
+void instance_end_if_due(struct skep_instance *);
+/* The functions of skep_host with these names. */
+int instance_watch_fd(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg,
+		      struct skep_watch **ret);
+void instance_watch_close(struct skep_watch *);
+int instance_timer(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg,
+		   struct skep_timer **ret);
+void instance_timer_close(struct skep_timer *);
 /* instance_signal.c: implements skep_host.signal, and frees the list. */
 void instance_signal(struct skep_instance *, const char *name, enum skep_signal_state, const char *how,
 		     const char *why);
 void instance_signals_free(struct skep_instance *);
-/* instance.c, for instance_loop.c: runs a pending end when no callback and no work() is in progress. */
-void instance_end_if_due(struct skep_instance *);
 
 #endif

@@ -41,11 +41,16 @@ struct layout {
 struct facet_value {
 	union number now;  /* delta: the sum; cumulative and gauge: the largest value */
 	union number base; /* cumulative: the part that records of earlier images have */
-	union number told; /* the part that samples of this image have */
+	union number reported; /* the part that samples of this image have */
 };
 
+/*
+ * The values of one stream's columns, first to first + n - 1; a list in the order of the columns.  A process has blocks
+ * only of the streams that have reported about it: most processes have no network, no GPU and no block I/O.
+ */
 struct facet_values {
-	uint32_t n;
+	struct facet_values *next;
+	uint32_t first, n;
 	struct facet_value v[];
 };
 
@@ -198,40 +203,53 @@ static union number subtract(uint32_t type, union number a, union number b)
 	return a;
 }
 
-static int values_ready(const struct facets *f, struct facet_values **values)
+/* The first column of the stream; f->n: it has none. */
+static uint32_t first_of(const struct facets *f, const struct skep_stream *s)
 {
-	struct facet_values *v = *values;
-	uint32_t n = v ? v->n : 0;
+	uint32_t i = 0;
 
-	if (v && n >= f->n)
-		return 0;
-	/* The first facet of the process, or its first since facets_add() added columns. */
-	v = realloc(v, sizeof(*v) + f->n * sizeof(v->v[0]));
+	while (i < f->n && f->columns[i].stream != s)
+		i++;
+	return i;
+}
+
+/* The block whose first column that is, new if the process has none yet; NULL: no memory. */
+static struct facet_values *block_at(const struct facets *f, uint32_t first, struct facet_values **values)
+{
+	struct facet_values *v;
+	uint32_t n = 1;
+
+	while (*values && (*values)->first < first)
+		values = &(*values)->next;
+	v = *values;
+	if (v && v->first == first)
+		return v;
+	while (first + n < f->n && f->columns[first + n].stream == f->columns[first].stream)
+		n++;
+	v = calloc(1, sizeof(*v) + n * sizeof(v->v[0]));
 	if (!v)
-		return -ENOMEM;
-	memset(&v->v[n], 0, (f->n - n) * sizeof(v->v[0]));
-	v->n = f->n;
+		return NULL;
+	v->first = first;
+	v->n = n;
+	v->next = *values;
 	*values = v;
-	return 0;
+	return v;
 }
 
 int facets_record(const struct facets *f, const struct skep_stream *s, const void *rec, struct facet_values **values)
 {
+	uint32_t first = first_of(f, s);
 	struct facet_values *v;
-	bool found = false;
-	int err;
 
-	for (uint32_t i = 0; i < f->n; i++) {
-		const struct column *c = &f->columns[i];
+	if (first == f->n)
+		return -ENOENT;
+	v = block_at(f, first, values);
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct column *c = &f->columns[first + i];
 		union number x;
 
-		if (c->stream != s)
-			continue;
-		found = true;
-		err = values_ready(f, values);
-		if (err < 0)
-			return err;
-		v = *values;
 		memcpy(&x, (const char *)rec + c->offset, sizeof(x));
 		if (c->semantics == SKEP_S_DELTA)
 			v->v[i].now = add(c->type, v->v[i].now, x);
@@ -239,7 +257,7 @@ int facets_record(const struct facets *f, const struct skep_stream *s, const voi
 			/* a gauge keeps its largest value, and a cumulative counter never goes backwards */
 			v->v[i].now = x;
 	}
-	return found ? 0 : -ENOENT;
+	return 0;
 }
 
 /* The part of a value that belongs to the current image. */
@@ -253,20 +271,19 @@ void facets_take(const struct facets *f, struct facet_values *v, void *record)
 	const struct layout *t = f->tables[FACETS_OF_IMAGE];
 	char *to = (char *)record + t->base_size;
 
-	for (uint32_t i = 0; i < t->n; i++, to += 8) {
-		const struct column *c = &f->columns[i];
-		union number x = { .u = 0 };
+	memset(to, 0, 8 * (size_t)t->n);
+	for (; v; v = v->next)
+		for (uint32_t i = 0; i < v->n && v->first + i < t->n; i++) {
+			const struct column *c = &f->columns[v->first + i];
+			union number x = of_image(c, &v->v[i]);
 
-		if (v && i < v->n) {
-			x = of_image(c, &v->v[i]);
 			if (c->semantics == SKEP_S_CUMULATIVE)
 				v->v[i].base = v->v[i].now;
 			else
 				v->v[i].now = (union number){ .u = 0 };
-			v->v[i].told = (union number){ .u = 0 };
+			v->v[i].reported = (union number){ .u = 0 };
+			memcpy(to + 8 * (size_t)(v->first + i), &x, sizeof(x));
 		}
-		memcpy(to, &x, sizeof(x));
-	}
 }
 
 bool facets_sample(const struct facets *f, struct facet_values *v, void *record)
@@ -275,50 +292,81 @@ bool facets_sample(const struct facets *f, struct facet_values *v, void *record)
 	char *to = (char *)record + t->base_size;
 	bool any = false;
 
-	for (uint32_t i = 0; i < t->n; i++, to += 8) {
-		const struct column *c = &f->columns[i];
-		union number x = { .u = 0 }, all;
+	memset(to, 0, 8 * (size_t)t->n);
+	for (; v; v = v->next)
+		for (uint32_t i = 0; i < v->n && v->first + i < t->n; i++) {
+			const struct column *c = &f->columns[v->first + i];
+			union number x = of_image(c, &v->v[i]), all = x;
 
-		if (v && i < v->n) {
-			all = of_image(c, &v->v[i]);
-			if (c->semantics == SKEP_S_GAUGE) {
-				x = all;
-			} else {
-				x = subtract(c->type, all, v->v[i].told);
-				v->v[i].told = all;
+			if (c->semantics != SKEP_S_GAUGE) {
+				x = subtract(c->type, all, v->v[i].reported);
+				v->v[i].reported = all;
 				any |= x.u != 0;
 			}
+			memcpy(to + 8 * (size_t)(v->first + i), &x, sizeof(x));
 		}
-		memcpy(to, &x, sizeof(x));
-	}
 	return any;
 }
 
-void facets_kept(const struct facets *f, const struct facet_values *v,
-		 void (*cb)(void *arg, const char *column, const uint64_t bits[FACET_KEPT]), void *arg)
+uint32_t facets_find(const struct facets *f, const char *name)
 {
-	for (uint32_t i = 0; v && i < f->n && i < v->n; i++) {
-		const uint64_t bits[FACET_KEPT] = { v->v[i].now.u, v->v[i].base.u, v->v[i].told.u };
+	for (uint32_t i = 0; i < f->n; i++)
+		if (strcmp(f->columns[i].name, name) == 0)
+			return i;
+	return UINT32_MAX;
+}
 
-		if (bits[0] | bits[1] | bits[2])
-			cb(arg, f->columns[i].name, bits);
-	}
+uint64_t facets_value(const struct facets *f, const struct facet_values *v, uint32_t column)
+{
+	while (v && column - v->first >= v->n) /* unsigned: also where the block begins behind the column */
+		v = v->next;
+	if (!v || f->columns[column].type != SKEP_T_U64)
+		return 0;
+	return of_image(&f->columns[column], &v->v[column - v->first]).u;
+}
+
+const char *facets_column(const struct facets *f, uint32_t column)
+{
+	return column < f->n ? f->columns[column].name : NULL;
+}
+
+uint64_t facets_number(const struct facet_values *v, uint32_t column)
+{
+	while (v && v->first + v->n <= column)
+		v = v->next;
+	return v && v->first <= column ? v->v[column - v->first].now.u : 0;
+}
+
+void facets_kept(const struct facet_values *v,
+		 void (*cb)(void *arg, uint32_t column, const uint64_t bits[FACET_KEPT]), void *arg)
+{
+	for (; v; v = v->next)
+		for (uint32_t i = 0; i < v->n; i++) {
+			const uint64_t bits[FACET_KEPT] = { v->v[i].now.u, v->v[i].base.u, v->v[i].reported.u };
+
+			if (bits[0] | bits[1] | bits[2])
+				cb(arg, v->first + i, bits);
+		}
 }
 
 int facets_restore(const struct facets *f, struct facet_values **values, const char *column,
 		   const uint64_t bits[FACET_KEPT])
 {
 	for (uint32_t i = 0; i < f->n; i++) {
-		int err;
+		struct facet_values *v;
+		uint32_t first;
 
 		if (strcmp(f->columns[i].name, column) != 0)
 			continue;
-		err = values_ready(f, values);
-		if (err < 0)
-			return err;
-		(*values)->v[i].now.u = bits[0];
-		(*values)->v[i].base.u = bits[1];
-		(*values)->v[i].told.u = bits[2];
+		first = first_of(f, f->columns[i].stream);
+		v = block_at(f, first, values);
+		if (!v)
+			return -ENOMEM;
+		v->v[i - first] = (struct facet_value){
+			.now.u = bits[0],
+			.base.u = bits[1],
+			.reported.u = bits[2],
+		};
 		return 0;
 	}
 	return -ENOENT;
@@ -326,6 +374,11 @@ int facets_restore(const struct facets *f, struct facet_values **values, const c
 
 struct facet_values *facet_values_free(struct facet_values *v)
 {
-	free(v);
+	while (v) {
+		struct facet_values *next = v->next;
+
+		free(v);
+		v = next;
+	}
 	return NULL;
 }

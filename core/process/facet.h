@@ -34,8 +34,8 @@ int facets_build(struct facets *, enum facet_table, const struct skep_stream *ba
 uint32_t facets_record_size(const struct facets *, const struct skep_stream *base);
 
 /*
- * Adds a facet record to the process's values; the first record allocates *values.  0, -ENOMEM, or -ENOENT: no column
- * belongs to this stream.
+ * Adds a facet record to the process's values; the first record of a stream allocates their memory.  0, -ENOMEM, or
+ * -ENOENT: no column belongs to this stream.
  */
 int facets_record(const struct facets *, const struct skep_stream *, const void *rec, struct facet_values **values);
 /*
@@ -49,13 +49,21 @@ void facets_take(const struct facets *, struct facet_values *values, void *recor
  * anything but gauges was added.
  */
 bool facets_sample(const struct facets *, struct facet_values *values, void *record);
+/* The number of the column "<stream>.<field>"; UINT32_MAX: no probe has it. */
+uint32_t facets_find(const struct facets *, const char *name);
+/* The value of a column of whole numbers for the current image so far; values NULL, or no such column: 0. */
+uint64_t facets_value(const struct facets *, const struct facet_values *values, uint32_t column);
+/* The name of that column, borrowed; NULL: there are not so many. */
+const char *facets_column(const struct facets *, uint32_t column);
+/* What the current image has of a column of whole numbers that add up; values NULL: 0. */
+uint64_t facets_number(const struct facet_values *, uint32_t column);
 /*
  * Saves the values of a process for the next skepd (core/process/saved.h): calls cb for each column that is not zero,
  * with its values as bits.
  */
 #define FACET_KEPT 3
-void facets_kept(const struct facets *, const struct facet_values *,
-		 void (*cb)(void *arg, const char *column, const uint64_t bits[FACET_KEPT]), void *arg);
+void facets_kept(const struct facet_values *,
+		 void (*cb)(void *arg, uint32_t column, const uint64_t bits[FACET_KEPT]), void *arg);
 /* Restores a saved column.  0, -ENOENT: no probe has this column now, -ENOMEM. */
 int facets_restore(const struct facets *, struct facet_values **values, const char *column,
 		   const uint64_t bits[FACET_KEPT]);

@@ -31,7 +31,14 @@
 #define PROC_STORED 32768u  /* the spool has a line with its saved state */
 #define PROC_DIRTY 65536u   /* it has changed since that line (saved_changed) */
 #define PROC_TASK_DYING 131072u /* its task waits for its record */
+#define PROC_ENGINE 524288u     /* executes the program of its innermost scope's engine */
+#define PROC_RECOGNIZED 1048576u /* the recognizers have seen its image */
+#define PROC_BOUNDARY 2097152u  /* skep searched its image's environment for the recognizers' variables */
+#define PROC_TTY 4194304u       /* its session has a controlling terminal */
+#define PROC_FOUND 8388608u      /* a finding may be open about it */
 #define PROC_TASK_NONE 262144u  /* an empty SKEP_TASK in its environment: it is in no task */
+
+struct scope;
 
 struct proc_oom {
 	uint64_t limit_bytes, usage_bytes, peak_bytes;
@@ -64,8 +71,14 @@ struct proc {
 	 * none
 	 */
 	const struct interned *environ;
+	struct scope *scope; /* the innermost, a reference; NULL: none */
+	const struct interned *step;     /* marks of inner scopes within its task; NULL: none */
+	const struct interned *boundary; /* the recognizers' variables, as skep last read them here or above */
+	const struct interned *parent_comm; /* of its excluded parent; NULL: the parent is in the table, or unknown */
+	const struct interned *container; /* what a runtime above it said: "ID\0NAME\0IMAGE\0"; NULL: nothing */
 	const struct interned *labels; /* of the rule that includes it: "name=value\0..."; NULL: none */
 	struct facet_values *facets;
+	struct gpu_idle *gpu; /* NULL: it has held no GPU */
 	struct proc_oom *oom;
 	uint64_t cgroup_id;
 	uint64_t image_start_ns;
@@ -82,6 +95,7 @@ struct proc {
 	uint64_t maxrss_base_bytes; /* signal->maxrss at the begin of the image */
 	uint64_t maxrss_bytes;
 	uint32_t uid, gid, session;
+	uint32_t group; /* pid of the process group's leader, as of its exec or a scan; 0: not known */
 	uint32_t image;
 	uint32_t threads_peak;
 	uint32_t status;
@@ -89,6 +103,8 @@ struct proc {
 	uint32_t flags;  /* PROC_* */
 	uint32_t sweep;  /* number of the last sweep that saw it */
 	uint8_t verdict; /* its byte in the verdict map, if it is excluded */
+	uint8_t live;    /* SKEP_LIVE_STATE_* of the last scan that saw it */
+	uint64_t watched; /* track_watch.c: digest of what watchers know of it; 0: nothing */
 };
 
 struct proctab;

@@ -21,7 +21,7 @@
 static const struct skep_field process_fields[] = {
 	UPID(upid, "identity of the process"),
 	UPID(parent_upid, "identity of its last known parent"),
-	ID(image, "0 for the process's first program, one more for each exec"),
+	ID(image, "0 for the process's first program, one more for each exec; fold_forks leaves out most records of 0"),
 	ID(pid, "process id in the initial pid namespace"),
 	ID(ppid, "process id of the parent"),
 	STR(run, "id of the run it belongs to"),
@@ -45,7 +45,7 @@ static const struct skep_field process_fields[] = {
 	ID(uid, "user id"),
 	ID(gid, "group id"),
 	ID(session, "session id"),
-	TIME(start_ns, "when the image began"),
+	TIME(start_ns, "when the image began: at its exec, or at the fork directly before (fold_forks)"),
 	TIME(end_ns, "when it ended"),
 	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code; -1: killed by a signal or not ended"),
 	ID(signal, "signal that ended it, 0: none"),
@@ -76,9 +76,28 @@ static const struct skep_field process_fields[] = {
 	STR(task_id, "the task among those of that name"),
 	STR(traceparent, "trace context in its environment (W3C), if it differs from its task's or run's"),
 	STRV(environ,
-	     "NAME=value: the variables that the probe's option environ names, except SKEP_TASK and TRACEPARENT"),
+	     "NAME=value: the variables that the probe's option environ names, except SKEP_TASK and TRACEPARENT, and "
+	     "where a run or a task can begin those of the recognizers"),
+	STR(container_name, "name of its container, where its runtime's arguments or state file, its cgroup or the kubelet's logs say it"),
+	STR(container_image, "image of its container, as its runtime's arguments or state file name it"),
+	STR(pod, "name of its Kubernetes pod"),
+	SKEP_FIELD(REC, name_space, "namespace", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "Kubernetes namespace of its pod"),
+	STR(step, "path within the task of engines further in, as \"make: a.o\""),
+	STR(unit, "systemd unit (service or scope) in which it ran; not the scope that a runtime makes for a container"),
+	F(exe_size_bytes, SKEP_T_U64, SKEP_S_ATTRIBUTE, "By", "size of the file exe when it was executed; 0: not known"),
+	F(exe_modified_ns, SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns",
+	  "when the contents of that file last changed, since 1970: another time is another binary; 0: not known"),
 };
 #undef REC
+
+#define CONTAINED(of_)                                                                 \
+	STR(container, "runtime id of the container of " of_),                         \
+		STR(container_name, "name of the container of " of_),                  \
+		STR(container_image, "image of the container of " of_),                \
+		STR(pod, "name of the Kubernetes pod of " of_),                        \
+		SKEP_FIELD(REC, name_space, "namespace", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", \
+			   "Kubernetes namespace of the pod of " of_),                 \
+		STR(unit, "systemd unit of " of_)
 
 #define REC struct record_task
 static const struct skep_field task_fields[] = {
@@ -100,6 +119,17 @@ static const struct skep_field task_fields[] = {
 	LEVEL(rss_peak_bytes, "By", "largest resident memory of one process of it"),
 	SUM(read_bytes, "By", "bytes read from storage"),
 	SUM(write_bytes, "By", "bytes dirtied for storage"),
+	STR(engine, "the engine that began it; empty: SKEP_TASK in its environment did"),
+	STR(sample, "what it works on: wildcard values, input, index"),
+	STR(job, "id of its scheduler's job"),
+	ID(attempt, "1: the first; 0: not known"),
+	STR(name_source, "where its name came from: argv, environ, cwd, program, cgroup, file"),
+	F(requested_cpus, SKEP_T_F64, SKEP_S_GAUGE, "{cpu}", "CPUs that were requested for it, 0: not known"),
+	LEVEL(requested_memory_bytes, "By", "memory that was requested for it, 0: not known"),
+	LEVEL(requested_walltime_ns, "ns", "time that was requested for it, 0: not known"),
+	LEVEL(requested_gpus, "{gpu}", "GPUs that were requested for it, 0: not known"),
+	STR(requested_source, "where the request, or its first part, came from: argv, environ, file, cgroup (its limits)"),
+	CONTAINED("its first process, else of the others if they share it"),
 };
 #undef REC
 
@@ -131,7 +161,12 @@ static const struct skep_field run_fields[] = {
 	SUM(lost_spool, "1", "records lost at the spool while it ran"),
 	SUM(lost_sink, "1", "records that a sink refused while it ran"),
 	STR(traceparent, "trace context in which it was started (W3C), empty: none"),
-	STR(origin, "command: skep run began it; session: skepd found a session"),
+	STR(origin, "command: skep run began it; workflow, scheduler, launcher, origin: its engine did; shell: a job of an interactive shell; session: another session"),
+	STR(engine, "workflow engine, scheduler or launcher that leads it"),
+	STR(parent_run, "id of the run in which it began"),
+	STR(job, "id of the scheduler's job that it is, or runs in; of an array that of the array"),
+	CONTAINED("its first process"),
+	STR(join_key, "runs of one engine, uid and key on several hosts are parts of one run; empty: none"),
 };
 #undef REC
 
@@ -202,6 +237,50 @@ static const struct skep_field ledger_fields[] = {
 };
 #undef REC
 
+#define REC struct record_audit
+static const struct skep_field audit_fields[] = {
+	STR(run, "id of the run"),
+	STR(head, "SHA-256 of the last line of its audit"),
+	LEVEL(entries, "1", "entries of the audit, its header and its end left out"),
+	ID(uid, "user id of the user who published it"),
+};
+#undef REC
+
+#define FIGURE(member, help) F(member, SKEP_T_F64, SKEP_S_ATTRIBUTE, "1", help)
+
+#define REC struct record_finding
+static const struct skep_field finding_fields[] = {
+	STR(id, "the finding: the same in the record that opens it and in the one that closes it"),
+	STR(kind, "stall, leftover-process, orphan-container, gpu-held-idle or oom-kill"),
+	STR(severity, "warn or error"),
+	STR(state, "open: skepd has found it; closed: it is over, and window_ns is how long it lasted"),
+	STR(host, "host name"),
+	STR(run, "id of the run it belongs to; empty: none"),
+	STR(pipeline, "name of what you run again and again"),
+	STR(task, "step of the run"),
+	STR(task_id, "the task among those of that name"),
+	STR(tool, "the program of the process"),
+	STR(container, "runtime id of the container"),
+	STR(cgroup, "path of the cgroup: of an oom-kill the one whose limit was hit"),
+	UPID(upid, "the process to look at first"),
+	ID(pid, "its process id in the initial pid namespace, 0: none"),
+	TIME(started_ns, "since when it is so"),
+	F(window_ns, SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from then to this record"),
+	FIGURE(value, "what was measured, in unit"),
+	FIGURE(threshold, "above which value is a finding, in unit; 0: the host's memory, of an oom-kill"),
+	STR(unit, "of value and threshold (UCUM): s or By"),
+	STR(evidence, "what skepd saw, a sentence"),
+	STR(advice, "what to do, a sentence"),
+};
+#undef REC
+
+#define REC struct record_findings
+static const struct skep_field findings_fields[] = {
+	STR(kind, "kind of finding"),
+	LEVEL(open, "{finding}", "findings of this kind that are open now"),
+};
+#undef REC
+
 #define STREAM(symbol, name_, struct_, fields_, flags_, help_) \
 	const struct skep_stream symbol = SKEP_STREAM(struct_, fields_, name_, SKEP_ROLE_NONE, flags_, help_)
 
@@ -215,4 +294,10 @@ STREAM(record_stream_tool_sample, "tool.sample", struct record_tool_sample, tool
        "use of a tool's processes in one interval");
 STREAM(record_stream_ledger, "ledger", struct record_ledger, ledger_fields, SKEP_STREAM_SAMPLE,
        "the ledger of an interval or of a run: reference, parts and the unattributed rest");
+STREAM(record_stream_finding, "finding", struct record_finding, finding_fields, 0,
+       "something to look at, when skepd finds it and when it is over");
+STREAM(record_stream_findings, "findings", struct record_findings, findings_fields, SKEP_STREAM_SAMPLE,
+       "how many findings of a kind are open: at each change, and every minute while there are any");
 STREAM(record_stream_loss, "loss", struct record_loss, loss_fields, 0, "records that were lost");
+STREAM(record_stream_audit, "audit", struct record_audit, audit_fields, 0,
+       "the head of a run's audit, which a user published");

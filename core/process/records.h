@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/process/records.h - the records that the core itself emits: images of processes, runs, tasks, samples, losses,
- * the ledger.  Sinks know them by stream and field name only.
+ * the ledger, findings.  Sinks know them by stream and field name only.
  */
 #ifndef SKEP_CORE_RECORDS_H
 #define SKEP_CORE_RECORDS_H
@@ -51,10 +51,14 @@ struct record_process {
 	struct skep_str traceparent; /* W3C trace context in its environment, if it differs from its task's or run's */
 	/* "NAME=value\0...": variables that the probe's option `environ` names, but SKEP_TASK and TRACEPARENT */
 	struct skep_str environ;
+	struct skep_str container_name, container_image, pod, name_space;
+	struct skep_str step; /* marks of engines further in: "make: a.o" in a task of Snakemake */
+	struct skep_str unit; /* of systemd */
+	uint64_t exe_size_bytes, exe_modified_ns; /* of the file `exe`; realtime */
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
 };
 
-/* A step of a run, at its end. */
+/* A task of a run, at its end. */
 struct record_task {
 	struct skep_str task, task_id, run, pipeline;
 	struct skep_str state;       /* of its root: as in record_process; "running": its run ended first */
@@ -66,6 +70,16 @@ struct record_task {
 	uint64_t processes;
 	/* of all its processes; rss_peak: of the largest process */
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes;
+	struct skep_str engine;      /* the engine that began it; empty: SKEP_TASK named it */
+	struct skep_str sample;      /* wildcard values, input or index */
+	struct skep_str job;         /* id of its scheduler's job */
+	uint64_t attempt;            /* from 1; 0: not known */
+	struct skep_str name_source; /* where `task` came from: "argv" "environ" "cwd" "program" ... */
+	/* what the engine or the scheduler was asked for; 0: not known */
+	double requested_cpus;
+	uint64_t requested_memory_bytes, requested_walltime_ns, requested_gpus;
+	struct skep_str requested_source;
+	struct skep_str container, container_name, container_image, pod, name_space, unit; /* containment.h */
 };
 
 struct record_run {
@@ -85,7 +99,14 @@ struct record_run {
 	uint64_t rusage_cpu_ns;
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink; /* while it ran */
 	struct skep_str traceparent; /* trace context in which it was started; empty: none */
-	struct skep_str origin;      /* "command" (skep run began it) "session" (skepd found it) */
+	/* "command" (skep run began it), "session", "shell" (a job of an interactive shell), or the class of its engine: "workflow" "scheduler" "launcher" "origin" */
+	struct skep_str origin;
+	struct skep_str engine;      /* "snakemake" "make" ...; empty: none known */
+	struct skep_str parent_run;  /* id of the run in which it began; empty: none */
+	struct skep_str job;         /* id of the scheduler's job that it is, or runs in; empty: none known */
+	/* of its root: containment.h */
+	struct skep_str container, container_name, container_image, pod, name_space, unit;
+	struct skep_str join_key;    /* runs of one engine, uid and key on several hosts are one; empty: none */
 };
 
 /*
@@ -118,6 +139,27 @@ struct record_loss {
 	uint64_t count; /* records lost since the last such record */
 };
 
+/* Something that an operator should look at: when skepd finds it, and again, with the same id, when it is over. */
+struct record_finding {
+	struct skep_str id;       /* 16 hex digits, the same in both records */
+	struct skep_str kind;     /* "stall" "leftover-process" "orphan-container" "gpu-held-idle" "oom-kill" */
+	struct skep_str severity; /* "warn" "error" */
+	struct skep_str state;    /* "open" "closed" */
+	struct skep_str host, run, pipeline, task, task_id, tool, container, cgroup;
+	struct skep_upid upid;
+	uint64_t pid;
+	uint64_t started_ns, window_ns;
+	double value, threshold;
+	struct skep_str unit; /* of value and threshold: "s" "By" */
+	struct skep_str evidence, advice;
+};
+
+/* How many findings of a kind are open: at each change, and every minute while any is. */
+struct record_findings {
+	struct skep_str kind;
+	uint64_t open;
+};
+
 /* A line of the ledger, for one interval of the host or for a run. */
 struct record_ledger {
 	struct skep_str run;           /* empty: an interval of the host */
@@ -127,6 +169,13 @@ struct record_ledger {
 	int64_t amount;                /* ns or bytes, by account */
 };
 
+/* The head of a run's audit, which a user published: skepd has not computed it. */
+struct record_audit {
+	struct skep_str run, head; /* head: SHA-256 in hexadecimal */
+	uint64_t entries;
+	uint64_t uid; /* of the user who published it */
+};
+
 extern const struct skep_stream record_stream_process;     /* "process.exit", without facets */
 extern const struct skep_stream record_stream_run;         /* "run" */
 extern const struct skep_stream record_stream_task;        /* "task" */
@@ -134,5 +183,8 @@ extern const struct skep_stream record_stream_process_sample; /* "process.sample
 extern const struct skep_stream record_stream_tool_sample; /* "tool.sample" */
 extern const struct skep_stream record_stream_loss;        /* "loss" */
 extern const struct skep_stream record_stream_ledger;      /* "ledger" */
+extern const struct skep_stream record_stream_audit;       /* "audit" */
+extern const struct skep_stream record_stream_finding;     /* "finding" */
+extern const struct skep_stream record_stream_findings;    /* "findings" */
 
 #endif

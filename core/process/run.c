@@ -63,6 +63,25 @@ int run_argv(struct run *r, const char *argv, size_t len)
 	return 0;
 }
 
+int run_set(char **text, const struct skep_str *to)
+{
+	char *copy = strndup(to->ptr, to->len);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+int run_engine(struct run *r, const char *engine, enum recognizer_class class)
+{
+	struct skep_str text = text_str(engine);
+
+	r->class = class;
+	return run_set(&r->engine, &text);
+}
+
 static struct run **bucket(struct run **by_id, size_t n, const struct skep_hash_key *key, const char *id)
 {
 	return &by_id[skep_hash(key, id, strlen(id)) & (n - 1)];
@@ -106,14 +125,20 @@ static void out_of_table(struct runs *runs, const struct run *r)
 	runs->by_id = NULL;
 }
 
-static void destroy(struct run *r)
+static void destroy(struct intern *intern, struct run *r)
 {
+	containment_clear(&r->contained, intern);
 	ledger_mark_free(r->books);
 	free(r->id);
 	free(r->name);
 	free(r->pipeline);
 	free(r->cwd);
 	free(r->traceparent);
+	free(r->engine);
+	free(r->parent);
+	free(r->job);
+	free(r->key);
+	attempts_free(r->attempts);
 	free(r->argv);
 	free(r);
 }
@@ -135,13 +160,18 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	r->pipeline = strdup(spec->pipeline ? spec->pipeline : "");
 	r->cwd = strdup(spec->cwd ? spec->cwd : "");
 	r->traceparent = strdup(spec->traceparent ? spec->traceparent : "");
+	r->engine = strdup("");
+	r->parent = strdup(spec->parent ? spec->parent : "");
+	r->job = strdup("");
+	r->key = strdup("");
 	err = copy_argv(r, spec->argv, spec->argv_total);
-	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent))
+	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent && r->engine && r->parent &&
+			  r->job && r->key))
 		err = -ENOMEM;
 	if (err == 0)
 		err = make_room(runs);
 	if (err < 0) {
-		destroy(r);
+		destroy(runs->intern, r);
 		return err;
 	}
 	r->root_pid = spec->root;
@@ -168,7 +198,7 @@ void run_free(struct runs *runs, struct run *r)
 			out_of_table(runs, r);
 			break;
 		}
-	destroy(r);
+	destroy(runs->intern, r);
 }
 
 struct run *run_ref(struct run *r)
@@ -197,7 +227,7 @@ void runs_reap(struct runs *runs)
 		}
 		*at = r->next;
 		out_of_table(runs, r);
-		destroy(r);
+		destroy(runs->intern, r);
 	}
 }
 
@@ -208,6 +238,23 @@ struct run *run_find(const struct runs *runs, const char *id)
 	while (r && strcmp(r->id, id) != 0)
 		r = r->id_next;
 	return r;
+}
+
+struct run *run_of_key(const struct runs *runs, const char *engine, const struct skep_str *key, uint32_t uid)
+{
+	for (struct run *r = runs->first; r && key->len > 0; r = r->next)
+		if (!r->ended && r->key_uid == uid && strlen(r->key) == key->len &&
+		    memcmp(r->key, key->ptr, key->len) == 0 && strcmp(r->engine, engine) == 0)
+			return r;
+	return NULL;
+}
+
+struct run *run_of_job(const struct runs *runs, uint32_t group, uint32_t session)
+{
+	for (struct run *r = runs->first; r; r = r->next)
+		if (!r->ended && r->job_group == group && r->job_session == session)
+			return r;
+	return NULL;
 }
 
 struct run *run_only(const struct runs *runs)
@@ -231,8 +278,16 @@ void run_decode_status(uint32_t status, int64_t *ret_code, uint64_t *ret_signal,
 	*ret_code = *ret_signal ? -1 : (int64_t)(status >> 8 & 0xff);
 }
 
+const char *run_origin(const struct run *r)
+{
+	if (!r->found)
+		return "command";
+	return r->engine[0] ? recognizer_class_name(r->class) : r->job_group ? "shell" : "session";
+}
+
 void run_record(const struct run *r, struct record_run *ret)
 {
+	struct contained in;
 	bool core;
 
 	*ret = (struct record_run){
@@ -251,8 +306,14 @@ void run_record(const struct run *r, struct record_run *ret)
 		.processes_seen = r->seen,
 		.rusage_cpu_ns = r->rusage_cpu_ns,
 		.traceparent = text_str(r->traceparent),
-		.origin = text_str(r->found ? "session" : "command"),
+		.origin = text_str(run_origin(r)),
+		.engine = text_str(r->engine),
+		.parent_run = text_str(r->parent),
+		.job = text_str(r->job),
+		.join_key = text_str(r->key),
 	};
+	containment_read(&r->contained, &in);
+	CONTAINED_FIELDS(&in, ret);
 	if (r->status >= 0)
 		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);
 }

@@ -10,6 +10,10 @@
 #include <sys/types.h>
 
 #include "core/base/intern.h"
+#include "core/identify/recognizer.h"
+#include "core/process/attempts.h"
+#include "core/process/containment.h"
+#include "core/process/findings.h"
 #include "core/process/records.h"
 #include "core/process/run_spec.h"
 
@@ -20,11 +24,26 @@ struct run {
 	struct proc *procs; /* its members, by run_next */
 	uint64_t refs;      /* see run_ref */
 	char *id, *name, *pipeline, *cwd, *traceparent;
+	char *engine; /* the workflow engine, scheduler or launcher that leads it; "": none known */
+	enum recognizer_class class; /* of the engine */
+	char *parent; /* id of the run in which it began; "": none */
+	char *job;    /* id of the scheduler's job that it is, or runs in; "": none known */
+	struct containment contained; /* of its root */
+	/*
+	 * Processes of this user whose recognizer says the same key belong to this run (track_scope.c).  "": no key.
+	 */
+	char *key;
+	uint32_t key_uid;
+	/* each process that said the key is a root, or each first one of a shell's job: the run ends with the last */
+	bool peers;
+	uint64_t quiet_ns; /* since when no root is left, and the run waits for another one; 0: a root is left */
+	uint32_t job_group, job_session; /* of a shell's job: its process group and session; 0: it is none */
+	struct attempts *attempts; /* of its tasks; NULL: none counted yet */
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;
 	uint32_t argv_total; /* bytes of all arguments, where argv has only the first of them; 0: argv has all */
 	bool restored; /* a previous skepd began it */
-	bool found; /* skepd found it by its session; collector_run_begin() did not begin it */
+	bool found; /* skepd found it by its engine or session; collector_run_begin() did not begin it */
 	bool alone; /* no caller will call collector_run_end: the run ends when its root does */
 	bool ended; /* its end has been emitted */
 	pid_t root_pid;
@@ -41,6 +60,8 @@ struct run {
 	uint64_t alive;
 	/* the sum over its processes now; its largest value at a sample, at least the largest process */
 	uint64_t rss_bytes, rss_peak_bytes;
+	struct watch watch;
+	bool tasked;      /* it has, or had, tasks */
 	struct ledger_mark *books; /* the ledger's levels at the first cut after its begin; NULL: none yet */
 	uint8_t group;        /* its byte in the verdict map, 0: none: see collector_detail.c */
 	unsigned group_users; /* number of details attached to the run */
@@ -57,11 +78,16 @@ struct runs {
 	struct run **by_id; /* NULL: there is no run */
 	size_t n_buckets;   /* a power of two */
 	struct skep_hash_key key;
+	struct intern *intern; /* has the texts of run.contained; NULL: no run has any */
 };
 
 /* Adds a run with copies of the spec's texts.  0, -EEXIST (a run has this id), -EINVAL (no id), -ENOMEM. */
 int run_new(struct runs *, const struct run_spec *, uint64_t now_ns, struct run **ret);
 int run_argv(struct run *, const char *argv, size_t len); /* "a\0b\0", copied. 0 or -ENOMEM */
+/* "command", "session", "shell" (a job of an interactive shell), or the class of its engine. */
+const char *run_origin(const struct run *);
+int run_set(char **text, const struct skep_str *to); /* replaces one of its texts. 0 or -ENOMEM */
+int run_engine(struct run *, const char *engine, enum recognizer_class); /* 0 or -ENOMEM */
 void run_free(struct runs *, struct run *); /* removes and frees a run that nothing refers to */
 /*
  * Each pointer to a run that outlives a call holds a reference: an entry of the process table, a task, a sampler cell,
@@ -72,6 +98,10 @@ struct run *run_ref(struct run *); /* NULL is fine; returns its argument */
 void run_unref(struct run *);      /* the same */
 void runs_reap(struct runs *);     /* frees the runs that have ended and that nothing refers to */
 struct run *run_find(const struct runs *, const char *id);
+/* The run of that engine, key and user that has not ended; NULL: none. */
+struct run *run_of_key(const struct runs *, const char *engine, const struct skep_str *key, uint32_t uid);
+/* The run of that job of a shell that has not ended; NULL: none. */
+struct run *run_of_job(const struct runs *, uint32_t group, uint32_t session);
 /* The run that has not ended, if there is exactly one; else NULL. */
 struct run *run_only(const struct runs *);
 /*

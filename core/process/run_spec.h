@@ -21,6 +21,7 @@ struct run_spec {
 	/* the root's start as in /proc/PID/stat, to tell it from an earlier process with that pid; 0: not known */
 	uint64_t root_ticks;
 	uint32_t uid, gid;    /* of the root */
+	const char *parent; /* id of the run in which this one began; NULL: none */
 	const char *traceparent; /* trace context in which it was started (skep/trace.h); NULL: none */
 };
 #define RUN_ID_SIZE 33

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/process/saved_scope.h"
 #include "core/process/saved_text.h"
 #include "core/base/counters.h"
 #include "core/base/log.h"
@@ -38,13 +39,19 @@ static json_t *counters_json(const struct skep_counters *c)
 	return list;
 }
 
-static void facet_json(void *arg, const char *column, const uint64_t bits[FACET_KEPT])
+struct facets_json {
+	const struct facets *facets;
+	json_t *columns;
+};
+
+static void facet_json(void *arg, uint32_t column, const uint64_t bits[FACET_KEPT])
 {
+	struct facets_json *to = arg;
 	json_t *list = json_array();
 
 	for (int i = 0; i < FACET_KEPT; i++)
 		json_array_append_new(list, number(bits[i]));
-	json_object_set_new(arg, column, list);
+	json_object_set_new(to->columns, facets_column(to->facets, column), list);
 }
 
 /* Writes a line.  Counts a line for which there is no memory, and returns 0.  -EIO: cannot write the file. */
@@ -69,7 +76,7 @@ static json_t *text(const char *s)
 
 static int write_run(struct track *t, FILE *file, const struct run *run)
 {
-	return write_line(t, file,
+	return write_line(t, file, saved_scope_run_json(run,
 			  json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o}",
 				    "run", text(run->id), "name", text(run->name), "pipeline", text(run->pipeline),
 				    "cwd", text(run->cwd), "root", number(run->root.pid), "root_start",
@@ -77,7 +84,7 @@ static int write_run(struct track *t, FILE *file, const struct run *run)
 				    number(run->seen), "uid", number(run->uid), "rss_peak", number(run->rss_peak_bytes),
 				    "found", run->found, "ended", run->ended, "owner", number(run->owner), "argv",
 				    saved_text(run->argv, run->argv_len), "argv_total", number(run->argv_total),
-				    "traceparent", text(run->traceparent)));
+				    "traceparent", text(run->traceparent))));
 }
 
 /* The task's sums cover the images whose records have left.  The task's members have lines of their own. */
@@ -85,7 +92,7 @@ static int write_task(struct track *t, FILE *file, const struct task *task)
 {
 	return write_line(
 		t, file,
-		json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+		saved_scope_task_json(task, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
 			  "task", task->id, "name", saved_text(task->name->text, task->name->len), "run",
 			  text(task->run ? task->run->id : ""), "traceparent",
 			  text(task->traceparent ? task->traceparent->text : ""), "root", number(task->root.pid),
@@ -94,7 +101,7 @@ static int write_task(struct track *t, FILE *file, const struct task *task)
 			  task->state, "status", (json_int_t)task->status, "processes", number(task->processes), "cpu",
 			  number(task->cpu_ns), "run_delay", number(task->run_delay_ns), "rss_peak",
 			  number(task->rss_peak_bytes), "read", number(task->read_bytes), "write",
-			  number(task->write_bytes)));
+			  number(task->write_bytes))));
 }
 
 /* NULL: no memory. */
@@ -106,7 +113,7 @@ static json_t *process_json(const struct track *t, const struct proc *p)
 		number(p->flags & SAVED_FLAGS), "approx", number(p->approx), "threads_peak", number(p->threads_peak),
 		"rss_peak", number(p->rss_peak_bytes), "maxrss_base", number(p->maxrss_base_bytes), "maxrss",
 		number(p->maxrss_bytes), "base", counters_json(&p->base), "last", counters_json(&p->last));
-	json_t *facets = json_object();
+	struct facets_json facets = { t->env.facets, json_object() };
 
 	if (p->sampled) {
 		json_object_set_new(line, "sampled", counters_json(&p->sampled->counters));
@@ -120,10 +127,14 @@ static json_t *process_json(const struct track *t, const struct proc *p)
 		json_object_set_new(line, "run", text(p->run->id));
 	if (p->task)
 		json_object_set_new(line, "task", json_string(p->task->id));
-	facets_kept(t->env.facets, p->facets, facet_json, facets);
-	if (json_object_size(facets) > 0)
-		json_object_set(line, "facets", facets);
-	json_decref(facets);
+	if (p->scope)
+		json_object_set_new(line, "scope", number(p->scope->id));
+	facets_kept(p->facets, facet_json, &facets);
+	if (json_object_size(facets.columns) > 0) {
+		json_object_set(line, "facets", facets.columns);
+		json_object_set_new(line, SAVED_FACETS_BEFORE, number(t->facets_saved_ns));
+	}
+	json_decref(facets.columns);
 	if (!line || saved_who_write(line, p) == 0)
 		return line;
 	json_decref(line);
@@ -153,9 +164,49 @@ int saved_head(struct track *t, FILE *file, const char *boot_id)
 		/* a process that outlives its run's end still belongs to the run */
 		if ((!run->ended || run->members > 0) && run->root.pid != 0)
 			err = write_run(t, file, run);
+	/* The oldest first: a scope is younger than those further out, and the next skepd reads the lines in order. */
+	for (const struct scope *s = scopes_oldest(&t->scopes); s && err == 0; s = s->prev)
+		err = write_line(t, file, saved_scope_json(s));
 	for (const struct task *task = t->tasks.first; task && err == 0; task = task->next)
 		err = write_task(t, file, task);
 	return err;
+}
+
+/* The run's tasks whose counts the next skepd needs. */
+static size_t counted(const struct run *run)
+{
+	return run->ended ? 0 : attempts_count(run->attempts);
+}
+
+int saved_attempts(struct track *t, FILE *file, bool all, bool few, bool *ret_any)
+{
+	size_t left = SAVED_ATTEMPTS_MOST, sum = 0;
+	int err = 0;
+
+	for (const struct run *run = t->runs.first; run; run = run->next)
+		sum += counted(run);
+	if ((!t->attempts_changed && !all) || (few && sum > SAVED_ATTEMPTS_FEW)) {
+		*ret_any = false;
+		return 0;
+	}
+	for (const struct run *run = t->runs.first; run && left > 0 && err == 0; run = run->next) {
+		size_t n = counted(run);
+		char *word;
+
+		if (n == 0)
+			continue;
+		err = attempts_word(run->attempts, left, &word);
+		if (err < 0)
+			break;
+		err = write_line(t, file, json_pack("{s:o, s:s}", "attempts", text(run->id), "counts", word));
+		free(word);
+		left -= n < left ? n : left;
+	}
+	if (err < 0)
+		return err;
+	t->attempts_changed = false;
+	*ret_any = true;
+	return 0;
 }
 
 static void put_counters(struct bytes_out *b, const struct skep_counters *c)

@@ -10,9 +10,13 @@
 #ifndef SKEP_CORE_SAVED_H
 #define SKEP_CORE_SAVED_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "core/process/track.h"
+
+#define SAVED_ATTEMPTS_MOST 16384u
+#define SAVED_ATTEMPTS_FEW 512u /* 10 KiB: each commit can have them */
 
 /*
  * saved_head() writes the first line, the runs and the tasks.  saved_line() gives a process's line (the caller frees
@@ -20,6 +24,13 @@
  * and writes the others.
  */
 int saved_head(struct track *, FILE *, const char *boot_id);
+/*
+ * Writes how often the tasks of each run began, if that has changed since the last call, or all: the counts of at most
+ * SAVED_ATTEMPTS_MOST tasks, 20 bytes each.  The tasks beyond count from 1 again after a restart.  few: writes nothing
+ * if there are more than SAVED_ATTEMPTS_FEW tasks.  saved_read() reads the lines behind those of saved_head().
+ * 0 or -ENOMEM; *ret_any: whether it has written.
+ */
+int saved_attempts(struct track *, FILE *, bool all, bool few, bool *ret_any);
 int saved_line(const struct track *, const struct proc *, char **ret);
 bool saved_worth(const struct proc *); /* whether the saved state has a line for it */
 /*
@@ -35,6 +46,18 @@ void saved_changed(struct track *, void (*line)(void *arg, const struct skep_upi
  */
 int saved_samples(const struct track *, void **ret, size_t *ret_size);
 void saved_sampled(struct track *, const void *samples, size_t size);
+/* The same with the facets of all processes (saved_facets.c). */
+int saved_facets(struct track *, void **ret, size_t *ret_size);
+void saved_facets_read(struct track *, const void *facets, size_t size);
+/*
+ * The open findings, and how long tasks, runs, containers and GPUs have been idle (saved_finding.c).  *ret: a text that
+ * the caller frees; NULL: nothing has changed since the last call and all is false, or there is nothing to save.
+ * 0 or -ENOMEM.  saved_findings_read() comes after saved_restore(): it looks for their processes and tasks.
+ */
+int saved_findings(struct track *, bool all, char **ret);
+void saved_findings_read(struct track *, const char *text, size_t size, uint64_t now_ns);
+#define SAVED_FACETS_BEFORE "facets_before"
+json_t *saved_waiting_line(const struct track *, const struct skep_upid *); /* borrowed; NULL: it does not wait */
 
 /*
  * Reads the saved state from a stream; name: for messages.  Adds runs and tasks to the tracker at once.  A process

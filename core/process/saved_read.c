@@ -14,6 +14,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/log.h"
+#include "core/process/saved_scope.h"
 #include "core/process/saved_text.h"
 #include "core/process/track_priv.h"
 #include "spool/bytes.h"
@@ -28,6 +29,7 @@ struct waiting {
 	bool sampled;
 	struct proc_sampled samples;
 	struct run *run;   /* a reference */
+	struct scope *scope; /* a reference */
 	struct task *task; /* borrowed: track_task.c frees no task while saved processes wait */
 	json_t *line; /* the rest of the line: its identity; "facets": column -> [now, base, reported] as bits */
 };
@@ -55,14 +57,15 @@ static struct waiting **find(const struct saved *c, const struct skep_upid *upid
 	return at;
 }
 
-static void waiting_free(struct waiting *w)
+static void waiting_free(struct track *t, struct waiting *w)
 {
 	run_unref(w->run);
+	scope_unref(&t->scopes, t->intern, w->scope);
 	json_decref(w->line);
 	free(w);
 }
 
-static struct saved *saved_free(struct saved *c)
+static struct saved *saved_free(struct track *t, struct saved *c)
 {
 	if (!c)
 		return NULL;
@@ -70,7 +73,7 @@ static struct saved *saved_free(struct saved *c)
 		while (c->buckets[i]) {
 			struct waiting *next = c->buckets[i]->next;
 
-			waiting_free(c->buckets[i]);
+			waiting_free(t, c->buckets[i]);
 			c->buckets[i] = next;
 		}
 	free(c->buckets);
@@ -149,7 +152,7 @@ static int read_run(struct track *t, json_t *line)
 	run->seen = seen;
 	run->uid = (uint32_t)uid;
 	run->rss_peak_bytes = rss_peak;
-	return 0;
+	return saved_scope_run_read(t, run, line) == 0 ? 0 : -ENOMEM;
 }
 
 static const char *state_of(const char *text)
@@ -202,14 +205,15 @@ static int read_task(struct track *t, json_t *line)
 	task->rss_peak_bytes = read.rss_peak_bytes;
 	task->read_bytes = read.read_bytes;
 	task->write_bytes = read.write_bytes;
+	saved_scope_task_read(t, task, line);
 	return 0;
 }
 
-static int read_process(const struct track *t, struct saved *c, json_t *line)
+static int read_process(struct track *t, struct saved *c, json_t *line)
 {
 	struct waiting *w = calloc(1, sizeof(*w)), **at;
 	const char *run = saved_text_read(line, "run"), *task = json_string_value(json_object_get(line, "task"));
-	uint64_t pid, start;
+	uint64_t pid, start, scope;
 
 	if (!w)
 		return -ENOMEM;
@@ -220,7 +224,7 @@ static int read_process(const struct track *t, struct saved *c, json_t *line)
 	    !get(line, "maxrss", &w->maxrss_bytes) || !get_counters(line, "base", &w->base) ||
 	    !get_counters(line, "last", &w->last) || pid == 0 || pid > INT32_MAX || start == 0 ||
 	    w->image > UINT32_MAX || (w->flags & ~(uint64_t)SAVED_FLAGS)) {
-		waiting_free(w);
+		waiting_free(t, w);
 		return -EBADMSG;
 	}
 	w->upid = (struct skep_upid){ .pid = (uint32_t)pid, .start_ns = start };
@@ -231,13 +235,29 @@ static int read_process(const struct track *t, struct saved *c, json_t *line)
 	w->line = json_incref(line);
 	w->run = run_ref(run ? run_find(&t->runs, run) : NULL);
 	w->task = task ? task_find(&t->tasks, task) : NULL;
+	w->scope = scope_ref(get(line, "scope", &scope) ? scope_find(&t->scopes, scope) : NULL);
+	if (!w->scope)
+		w->flags &= ~(uint64_t)PROC_ENGINE;
+	/* A process that was in no run keeps that: its children need not wait for a sweep. */
+	if (!w->run && run && *run)
+		w->flags &= ~(uint64_t)PROC_PLACED;
 	if (!w->run)
-		w->flags &= ~(uint64_t)(PROC_PLACED | PROC_ROOT);
+		w->flags &= ~(uint64_t)PROC_ROOT;
 	at = bucket(c, &w->upid);
 	w->next = *at;
 	*at = w;
 	c->n++;
 	return 0;
+}
+
+static int read_attempts(struct track *t, json_t *line)
+{
+	const char *id = saved_text_read(line, "attempts"), *counts = json_string_value(json_object_get(line, "counts"));
+	struct run *run = id ? run_find(&t->runs, id) : NULL;
+
+	if (!run) /* the run has ended since its counts were saved */
+		return id ? 0 : -EBADMSG;
+	return counts ? attempts_read(&run->attempts, counts) : -EBADMSG;
 }
 
 static int read_lines(struct track *t, struct saved *c, FILE *file, const char *name)
@@ -254,6 +274,10 @@ static int read_lines(struct track *t, struct saved *c, FILE *file, const char *
 		number++;
 		if (json_is_object(line) && json_object_get(line, "pid"))
 			err = read_process(t, c, line);
+		else if (json_is_object(line) && json_object_get(line, "scope"))
+			err = saved_scope_read(t, line);
+		else if (json_is_object(line) && json_object_get(line, "attempts"))
+			err = read_attempts(t, line);
 		else if (json_is_object(line) && json_object_get(line, "task"))
 			err = read_task(t, line);
 		else
@@ -294,6 +318,13 @@ static void restore_facets(const struct track *t, struct proc *p, json_t *facets
 	}
 }
 
+json_t *saved_waiting_line(const struct track *t, const struct skep_upid *upid)
+{
+	const struct waiting *w = *find(t->saved, upid);
+
+	return w ? w->line : NULL;
+}
+
 /* Removes a waiting process and gives it to the caller.  NULL: the process is not waiting. */
 static struct waiting *take(struct saved *c, const struct skep_upid *upid)
 {
@@ -315,7 +346,7 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 	restore_facets(t, p, json_object_get(w->line, "facets"));
 	/* The previous skepd had only facets of it, no life-cycle record: the tracker treats it as new. */
 	if (!(w->flags & PROC_CONFIRMED)) {
-		waiting_free(w);
+		waiting_free(t, w);
 		return;
 	}
 	p->image = (uint32_t)w->image;
@@ -340,6 +371,7 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 	/* Not track_join(): the previous skepd counted the process when it joined the run. */
 	if (w->run)
 		track_enter_run(p, w->run);
+	p->scope = scope_ref(w->scope);
 	if (w->task) { /* the same for the task */
 		track_task_enter(p, w->task);
 		if (p->flags & (PROC_EXITED | PROC_FINAL))
@@ -349,7 +381,7 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 		p->flags |= PROC_CONFIRMED;
 		track_recell(t, p);
 	}
-	waiting_free(w);
+	waiting_free(t, w);
 }
 
 /* ---- sampled counters ---------------------------------------------------------------- */
@@ -369,11 +401,14 @@ void saved_sampled(struct track *t, const void *samples, size_t size)
 	struct bytes_in in = { .begin = samples, .at = samples, .end = (const unsigned char *)samples + size };
 
 	while (in.at < in.end) {
-		struct skep_upid upid = { .pid = (uint32_t)bytes_take_number(&in), .start_ns = bytes_take_number(&in) };
+		struct skep_upid upid = { .pid = (uint32_t)bytes_take_number(&in) };
 		struct proc_sampled samples_then = { 0 };
 		struct skep_counters last;
-		struct waiting *w = *find(t->saved, &upid);
+		struct waiting *w;
 
+		/* not in the initializer: C leaves open which of its members the compiler evaluates first */
+		upid.start_ns = bytes_take_number(&in);
+		w = *find(t->saved, &upid);
 		if (!take_counters(&in, &last))
 			return;
 		samples_then.time_ns = bytes_take_number(&in);
@@ -405,7 +440,7 @@ void saved_restore(struct track *t)
 				struct waiting *w = take(c, &upid);
 
 				if (w)
-					waiting_free(w);
+					waiting_free(t, w);
 			} else if (p->flags & PROC_FINAL) {
 				/* The process had ended and waited for facets: waits on, with the restored ones. */
 				p->event_ns = p->end_ns ? p->end_ns : p->image_start_ns;
@@ -418,14 +453,15 @@ void saved_settle(struct track *t, uint64_t now_ns)
 {
 	if (!t->saved)
 		return;
-	t->saved = saved_free(t->saved);
+	t->saved = saved_free(t, t->saved);
+	saved_scope_settle(t);
 	track_tasks_settle(t, now_ns);
 	for (struct run *run = t->runs.first, *next; run; run = next) {
 		next = run->next;
-		if (!run->restored || run->ended || !run->alone || run->members > 0)
+		if (!run->restored || run->ended || !run->alone || run->members > 0 || run->quiet_ns)
 			continue;
 		run->end_ns = now_ns;
-		t->env.run_over(t->env.arg, run);
+		track_roots_over(t, run);
 	}
 }
 
@@ -464,7 +500,7 @@ int saved_read(struct track *t, FILE *file, const char *name, const char *boot_i
 	t->saved_ops = &saved_ops;
 	c = NULL;
 out:
-	saved_free(c);
+	saved_free(t, c);
 	json_decref(head);
 	free(text);
 	return err;

@@ -12,11 +12,12 @@
 #include "core/process/track_priv.h"
 
 /* The texts of an identity. */
-enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, ENVIRON, N_TEXTS };
+enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, ENVIRON, STEP, BOUNDARY, CONTAINER, N_TEXTS };
 static const char *const keys[N_TEXTS] = {
 	[EXE] = "exe",           [FILENAME] = "filename", [ARGV] = "argv",     [COMM] = "comm",
 	[CWD] = "cwd",           [CGROUP] = "cgroup",     [LABELS] = "labels", [TASK] = "task_name",
-	[TRACE] = "traceparent", [ENVIRON] = "environ",
+	[TRACE] = "traceparent", [ENVIRON] = "environ",   [STEP] = "step",     [BOUNDARY] = "boundary",
+	[CONTAINER] = "container",
 };
 
 static const char digits[] = "0123456789abcdef";
@@ -135,6 +136,9 @@ int saved_who_write(json_t *line, const struct proc *p)
 		[TASK] = intern_str(p->task_name),
 		[TRACE] = intern_str(p->traceparent),
 		[ENVIRON] = intern_str(p->environ),
+		[STEP] = intern_str(p->step),
+		[BOUNDARY] = intern_str(p->boundary),
+		[CONTAINER] = intern_str(p->container),
 	};
 	const struct {
 		const char *key;
@@ -144,7 +148,9 @@ int saved_who_write(json_t *line, const struct proc *p)
 			{ "cgroup_id", p->cgroup_id },
 			{ "uid", p->uid },
 			{ "gid", p->gid },
-			{ "session", p->session } };
+			{ "session", p->session },
+			{ "exe_size", program ? program->exe_size_bytes : 0 },
+			{ "exe_modified", program ? program->exe_modified_ns : 0 } };
 	int err = 0;
 
 	for (size_t i = 0; i < N_TEXTS && !err; i++)
@@ -185,6 +191,10 @@ bool saved_who_read(struct track *t, struct proc *p, json_t *line)
 	p->session = (uint32_t)number(line, "session");
 	p->cgroup_id = number(line, "cgroup_id");
 	track_program(t, p, &texts[EXE], &texts[FILENAME], &texts[ARGV], &texts[COMM]);
+	if (p->program) {
+		p->program->exe_size_bytes = number(line, "exe_size");
+		p->program->exe_modified_ns = number(line, "exe_modified");
+	}
 	intern_replace(t->intern, &p->comm, &texts[COMM]);
 	intern_replace(t->intern, &p->cwd, &texts[CWD]);
 	if (texts[CGROUP].len > 0 && p->cgroup_id) {
@@ -195,6 +205,9 @@ bool saved_who_read(struct track *t, struct proc *p, json_t *line)
 	p->task_name = texts[TASK].len ? intern_get(t->intern, &texts[TASK]) : NULL;
 	p->traceparent = texts[TRACE].len ? intern_get(t->intern, &texts[TRACE]) : NULL;
 	p->environ = texts[ENVIRON].len ? intern_get(t->intern, &texts[ENVIRON]) : NULL;
+	p->step = texts[STEP].len ? intern_get(t->intern, &texts[STEP]) : NULL;
+	p->boundary = texts[BOUNDARY].len ? intern_get(t->intern, &texts[BOUNDARY]) : NULL;
+	p->container = texts[CONTAINER].len ? intern_get(t->intern, &texts[CONTAINER]) : NULL;
 	free(buffer);
 	return p->program;
 }

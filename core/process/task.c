@@ -29,6 +29,7 @@ struct task *task_new(struct tasks *tasks, struct intern *intern, const struct i
 	task->start_ns = start_ns;
 	task->status = -1;
 	task->state = "running";
+	task->name_source = "environ";
 	snprintf(task->id, sizeof(task->id), "%" PRIu32 "-%" PRIx64 ".%" PRIu64, root->pid, root->start_ns, image);
 	task->next = tasks->first;
 	if (tasks->first)
@@ -43,6 +44,8 @@ void task_set_run(struct task *task, struct run *run)
 	struct run *old = task->run;
 
 	task->run = run_ref(run);
+	if (run)
+		run->tasked = true;
 	run_unref(old);
 }
 
@@ -58,6 +61,11 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	task_set_run(task, NULL);
 	intern_unref(intern, task->name);
 	intern_unref(intern, task->traceparent);
+	intern_unref(intern, task->engine);
+	intern_unref(intern, task->sample);
+	intern_unref(intern, task->key);
+	intern_unref(intern, task->job);
+	containment_clear(&task->contained, intern);
 	free(task);
 }
 
@@ -72,6 +80,7 @@ struct task *task_find(const struct tasks *tasks, const char *id)
 
 void task_record(const struct task *task, struct record_task *ret)
 {
+	struct contained in;
 	bool core;
 
 	*ret = (struct record_task){
@@ -89,7 +98,19 @@ void task_record(const struct task *task, struct record_task *ret)
 		.rss_peak_bytes = task->rss_peak_bytes,
 		.read_bytes = task->read_bytes,
 		.write_bytes = task->write_bytes,
+		.engine = intern_str(task->engine),
+		.sample = intern_str(task->sample),
+		.job = intern_str(task->job),
+		.attempt = task->attempt,
+		.name_source = text_str(task->name_source),
+		.requested_cpus = (double)task->requested.milli_cpus / 1000,
+		.requested_memory_bytes = task->requested.memory_bytes,
+		.requested_walltime_ns = task->requested.walltime_ns,
+		.requested_gpus = task->requested.gpus,
+		.requested_source = text_str(task->requested.source ? task->requested.source : ""),
 	};
+	containment_read(&task->contained, &in);
+	CONTAINED_FIELDS(&in, ret);
 	if (task->status >= 0)
 		run_decode_status((uint32_t)task->status, &ret->exit_code, &ret->signal, &core);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/task.h - tasks: the steps of a run, as environments name them (SKEP_TASK).
+ * core/process/task.h - tasks: the steps of a run, as recognizers find them or environments name them (SKEP_TASK).
  *
- * A task begins with its root: a process whose environment names another task than its parent is in.  The task ends
+ * A task begins with its root: a process that an engine starts for the task (track_scope.c), or one whose environment
+ * names another task than its parent is in.  The task ends
  * when its root ends, so two concurrent tasks of one name are two tasks.  The tracker decides which process is in which
  * task (track_task.c).
  */
@@ -10,20 +11,39 @@
 #define SKEP_CORE_TASK_H
 
 #include "core/base/intern.h"
+#include "core/process/containment.h"
+#include "core/process/findings.h"
 #include "core/process/records.h"
 
+struct late;
 struct proc;
 struct run;
 
 #define TASK_NAME_MOST 128u /* bytes; the rest of a longer name is cut off */
 #define TASK_ID_SIZE 48     /* "<pid>-<start, hex>.<image>" */
 
+struct task_request {
+	uint64_t milli_cpus, memory_bytes, walltime_ns, gpus; /* 0: not known */
+	const char *source; /* static; NULL: nothing is known */
+};
+
 struct task {
 	struct task *next, *prev;
 	const struct interned *name;
 	const struct interned *traceparent; /* trace context of its root; NULL: none */
+	const struct interned *engine;      /* NULL: SKEP_TASK named it */
+	const struct interned *sample, *key, *job; /* NULL: not known */
+	const char *name_source;            /* static text */
+	uint32_t attempt;                   /* from 1; 0: not known */
+	struct containment contained;
+	struct task_request requested;
+	bool cpus_limit, memory_limit; /* what was requested is a cgroup's limit, not what the engine said */
+	uint64_t starter_cgroup; /* of the process that started its root; 0: not known */
+	uint64_t limits_cgroup;  /* whose limits skep has read last; 0: none */
+	struct late *late;       /* it waits for a name from a file (track_late.c); NULL: it does not */
 	char id[TASK_ID_SIZE];   /* from its root's upid and image: unique on this boot */
-	struct run *run;         /* a reference, set by task_set_run. NULL: none, or the task has ended */
+	/* a reference, set by task_set_run. NULL: none, or the task has ended and waits for no name */
+	struct run *run;
 	struct skep_upid root;
 	uint64_t start_ns, end_ns;
 	struct proc *procs;      /* its members, by task_next */
@@ -36,6 +56,7 @@ struct task {
 	uint64_t processes;
 	/* of the images whose records have left */
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes;
+	struct watch watch;
 };
 
 struct tasks {

@@ -16,8 +16,9 @@ int track_new(const struct track_env *env, struct track **ret)
 	if (!t)
 		return -ENOMEM;
 	t->env = *env;
-	t->drained_ns = t->told_ns = UINT64_MAX;
-	t->intern = intern_new();
+	t->facets_saved_ns = env->start_ns;
+	t->drained_ns = t->reported_ns = UINT64_MAX;
+	t->intern = t->runs.intern = intern_new();
 	t->table = proctab_new();
 	t->sampler = t->intern ? sampler_new(t->intern) : NULL;
 	t->record = calloc(1, env->process_size);
@@ -114,9 +115,11 @@ struct track *track_free(struct track *t)
 	if (!t)
 		return NULL;
 	t->env.task_stream = -1; /* emits no more tasks: the next skepd reports a task that still waits, or none does */
+	track_late_free(t);
 	proctab_free(t->table, drop, t);
+	t->findings = findings_free(t->findings, t->intern);
 	if (t->saved)
-		t->saved = t->saved_ops->free(t->saved);
+		t->saved = t->saved_ops->free(t, t->saved);
 	sampler_free(t->sampler);
 	while (t->tasks.first)
 		task_free(&t->tasks, t->intern, t->tasks.first);
@@ -218,6 +221,7 @@ void track_forget(struct track *t, struct proc *p)
 	sampler_unref(p->cell);
 	p->cell = NULL;
 	track_task_leave(t, p);
+	track_scope_leave(t, p);
 	track_leave_run(p);
 	program_unref(t->intern, p->program);
 	p->program = NULL;
@@ -228,8 +232,14 @@ void track_forget(struct track *t, struct proc *p)
 	intern_unref(t->intern, p->task_name);
 	intern_unref(t->intern, p->traceparent);
 	intern_unref(t->intern, p->environ);
+	intern_unref(t->intern, p->parent_comm);
+	p->parent_comm = NULL;
+	intern_unref(t->intern, p->container);
+	p->container = NULL;
 	p->comm = p->cwd = p->cgroup = p->labels = p->task_name = p->traceparent = p->environ = NULL;
 	p->facets = facet_values_free(p->facets);
+	free(p->gpu);
+	p->gpu = NULL;
 	free(p->sampled);
 	p->sampled = NULL;
 	if (p->oom)
@@ -240,6 +250,7 @@ void track_forget(struct track *t, struct proc *p)
 
 void track_remove(struct track *t, struct proc *p)
 {
+	track_finding_process_over(t, p);
 	if (p->flags & PROC_FINAL) {
 		if (p->held_prev)
 			p->held_prev->held_next = p->held_next;
@@ -253,6 +264,7 @@ void track_remove(struct track *t, struct proc *p)
 	if (p->missing_ns)
 		t->missing--;
 	track_clean(t, p, true);
+	track_watch_gone(t, p);
 	track_forget(t, p);
 	proctab_remove(t->table, p);
 }

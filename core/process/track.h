@@ -8,6 +8,7 @@
 #define SKEP_CORE_TRACK_H
 
 #include "core/identify/cgroup.h"
+#include "core/identify/engine_file.h"
 #include "core/process/proctab.h"
 #include "core/identify/tool.h"
 
@@ -15,12 +16,17 @@
 #define TRACK_PATIENCE_MOST_NS 10000000000u
 /* longest wait for facets, and for the final record of a process that sweeps miss */
 #define TRACK_PATIENCE_NS 2000000000u
+/* longest wait of a task's record for its name */
+#define TRACK_LATE_NS 2000000000u
 
 struct delivery;
 
 /* What the tracker works with; all borrowed. */
 struct track_env {
 	const struct tools *tools;
+	struct pods *pods; /* NULL: names of pods stay unknown */
+	struct container_states *container_states; /* NULL: skep reads no runtime's state files */
+	struct recognizers *recognizers; /* NULL: runs are sessions, and tasks have names in environments only */
 	const struct facets *facets;
 	struct cgroups *cgroups;
 	/*
@@ -36,14 +42,24 @@ struct track_env {
 	int sample_stream;         /* number of process.sample in `out`; -1: not wanted */
 	uint32_t sample_size;
 	bool runs_only;
+	bool fold_forks;           /* a fork that execs at once has no record: its counters go to the program */
+	int finding_stream, findings_stream; /* numbers of "finding" and "findings" in `out` */
+	const char *host, *boot_id; /* of records of findings; NULL: empty */
 	uint64_t start_ns;         /* when the collector began */
 	struct rule_eval *rule_eval; /* NULL: no rules; the tracker collects every process */
 	/*
-	 * run_found: the tracker has found a run by its session.  run_over: the root has ended (end_ns is set, and
-	 * status if it is known).
+	 * run_found: the tracker has found a run by its session or engine.  run_changed: the run's record has new
+	 * texts, as an exec below the engine has said more.  run_over: the root has ended (end_ns is set, and status
+	 * if it is known).
 	 */
 	void (*run_found)(void *arg, struct run *);
+	void (*run_changed)(void *arg, struct run *);
 	void (*run_over)(void *arg, struct run *);
+	/*
+	 * Requests a read of an engine's file: calls track_file_answer(token, ...) once, in a later turn of the loop.
+	 * Or -errno.  The token is valid until track_free().  NULL: skep reads no such files.
+	 */
+	int (*read_file)(void *arg, const struct engine_file *, void *token);
 	void *arg;
 };
 
@@ -79,6 +95,11 @@ const struct proctab *track_table(const struct track *);
 struct sampler *track_sampler(struct track *);
 const struct track_stats *track_stats(const struct track *);
 void track_tools(struct track *, const struct tools *); /* replaces the table of tools */
+struct proc;
+struct scope;
+/* The scope whose marks begin tasks of the process's run; NULL: none. */
+const struct scope *track_scope_leading(const struct proc *);
+void track_recognizers(struct track *, struct recognizers *); /* replaces the table of recognizers */
 uint32_t track_process_size(const struct track *); /* of the records: see track_layout */
 uint32_t track_sample_size(const struct track *);
 uint64_t track_swept_ns(const struct track *); /* begin of the last complete sweep; 0: none yet */
@@ -105,8 +126,13 @@ void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
  * No more final records come, neither to this skepd nor to a later one: closes the ended processes that wait for one.
  */
 void track_finals_over(struct track *, uint64_t now_ns);
+bool track_holds(const struct track *); /* whether records of ended processes wait for facets */
 /* All life-cycle probes have emitted their records up to that time.  UINT64_MAX: none of them reports such a time. */
-void track_told(struct track *, uint64_t time_ns);
+void track_reported(struct track *, uint64_t time_ns);
+/* The answer to env.read_file: of engine_file_read(), or error: -errno. */
+void track_file_answer(void *token, int error, const struct skep_str *answer, uint64_t now_ns);
+/* The collector stops: tasks that wait for their names leave with the ones that they have. */
+void track_late_over(struct track *);
 /* a few times a second: closes entries that have waited long enough */
 void track_tick(struct track *, uint64_t now_ns);
 
@@ -115,6 +141,35 @@ void track_tick(struct track *, uint64_t now_ns);
  * gets no first sample.  The caller decides when to sample.
  */
 void track_samples_out(struct track *, uint64_t min_age_ns, uint64_t now_ns);
+
+/*
+ * Reports findings from now on, by these limits; a later call replaces them.  0 or -ENOMEM.  Without a call the tracker
+ * finds nothing.
+ */
+int track_findings(struct track *, const struct config_findings *);
+/* At each sample: looks for findings when a look is due, and closes finished ones.  interval_ns: between samples. */
+void track_findings_look(struct track *, uint64_t interval_ns, uint64_t now_ns);
+const struct findings *track_findings_open(const struct track *); /* borrowed; NULL: track_findings() was not called */
+
+/*
+ * A watcher of processes.  ended: an image has ended, and its record is about to leave; the entry still has the facets.
+ * gone: an entry that a pass has listed is dropped without a last image.  Neither may change the tracker.
+ */
+struct track_watch {
+	void (*ended)(void *arg, const struct proc *, const struct record_process *);
+	void (*gone)(void *arg, const struct proc *);
+	void *arg;
+};
+void track_watch(struct track *, const struct track_watch *); /* borrowed; NULL: none, and no process is known to it */
+/*
+ * Calls cb for each recorded process whose last record has not left, with what has changed since the last pass (0:
+ * nothing).  fresh: a new watcher needs all of each process; what has changed for the others stays for the next pass.
+ */
+#define TRACK_FIGURES 1u /* its counters or its state */
+#define TRACK_NAMES 2u   /* its image, run, task or program: always so at its first pass */
+void track_watch_pass(struct track *, bool fresh, void (*cb)(void *arg, const struct proc *, unsigned changed),
+		      void *arg);
+const struct facets *track_facets(const struct track *); /* borrowed */
 
 /* The context of a process, for records of other probes about it.  Borrowed until the next call. */
 void track_context(const struct track *, const struct skep_upid *, struct skep_context *ret);
@@ -128,6 +183,11 @@ int track_cgroups_live(struct track *, uint64_t now_ns,
 /* Whether the table has the process and its program.  If not, an iterator should read the process's details. */
 bool track_known(const struct track *, const struct skep_upid *);
 
+/*
+ * The live process of that pid and user begins a task of this name; within a task of an engine, a step of the task.
+ * 0, -ESRCH (it is not recorded, or not this user's), -ENOMEM.
+ */
+int track_task_named(struct track *, uint32_t pid, uint32_t uid, const struct skep_str *name, uint64_t now_ns);
 /* Makes the live process run->root_pid the root of the run.  0, -ENOMEM; -EBUSY, -EINVAL as collector_run_begin(). */
 int track_run_root(struct track *, struct run *, uint64_t now_ns);
 bool track_run_rooted(const struct run *); /* whether the root is in the table, and its end is still to come */

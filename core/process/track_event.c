@@ -46,6 +46,8 @@ static bool inherit(struct track *t, struct proc *p, const struct skep_upid *par
 		p->cwd = intern_ref(parent->cwd);
 	if (!p->environ)
 		p->environ = intern_ref(parent->environ);
+	if (!p->container)
+		p->container = intern_ref(parent->container);
 	if (!p->cgroup && p->cgroup_id == parent->cgroup_id)
 		p->cgroup = intern_ref(parent->cgroup);
 	return true;
@@ -83,6 +85,12 @@ static void set_cgroup(struct track *t, struct proc *p, uint64_t id, const struc
 	}
 	if (path)
 		intern_replace(t->intern, &p->cgroup, path);
+}
+
+static void set_group(struct proc *p, uint32_t group, bool tty)
+{
+	p->group = group;
+	p->flags = tty ? p->flags | PROC_TTY : p->flags & ~PROC_TTY;
 }
 
 static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_fork *rec)
@@ -148,6 +156,24 @@ static void exec_case(const struct proc *p, const struct program *program, uint6
 	};
 }
 
+/*
+ * Whether the process did so little between its fork and this, its first exec, that one record has both.  The bounds
+ * are on what a reader would look for in a record of the fork: a shell's child needs some 0.5 ms, and has read up to
+ * 2 KiB, the headers of the program, when the kernel reports the exec.
+ */
+#define FOLD_CPU_NS  5000000u
+#define FOLD_LIFE_NS 1000000000u
+#define FOLD_BYTES   16384u
+
+static bool folds(const struct track *t, const struct proc *p, const struct skep_counters *cut, uint64_t time_ns)
+{
+	return t->env.fold_forks && p->image == 0 && !(p->flags & (PROC_EXECED | PROC_MUTED)) && !p->sampled &&
+	       !(p->approx & APPROX_START) && time_ns - p->image_start_ns < FOLD_LIFE_NS &&
+	       cut->cpu_ns - p->base.cpu_ns < FOLD_CPU_NS &&
+	       cut->rchar_bytes - p->base.rchar_bytes < FOLD_BYTES &&
+	       cut->wchar_bytes - p->base.wchar_bytes < FOLD_BYTES;
+}
+
 /* Emits the image that an exec ends, if the process stays collected. */
 static void image_replaced(struct track *t, struct proc *p, const struct skep_counters *cut, uint64_t time_ns,
 			   const struct skep_process_exec *rec)
@@ -169,11 +195,30 @@ static void image_replaced(struct track *t, struct proc *p, const struct skep_co
  * so both counters grow with each exec.  A record in which neither counter exceeds the newest exec's is that exec
  * again, or an older one.
  */
-static bool told_already(const struct proc *p, const struct skep_process_exec *rec)
+static bool already_reported(const struct proc *p, const struct skep_process_exec *rec)
 {
 	if (p->exec_faults == 0 && p->exec_rchar_bytes == 0)
 		return false;
 	return rec->counters.minor_faults <= p->exec_faults && rec->counters.rchar_bytes <= p->exec_rchar_bytes;
+}
+
+/* Decides the new image's run and task. */
+static void executed(struct track *t, struct proc *p)
+{
+	const struct proc *parent;
+
+	p->flags &= ~PROC_RECOGNIZED;
+	if (!(p->flags & PROC_PLACED)) {
+		track_place(t, p);
+	} else {
+		parent = p->parent.pid ? proctab_find(t->table, &p->parent) : NULL;
+		track_job(t, p);
+		track_scope_exec(t, p, parent);
+		track_leader(t, p);
+		track_task_place(t, p, parent);
+	}
+	track_task_limits(t, p);
+	track_container_exec(t, p);
 }
 
 static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exec *rec)
@@ -183,12 +228,13 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	struct program *before, *after;
 	const struct rule *rule;
 	struct rule_case c;
+	bool folded = false;
 
 	if (p->flags & (PROC_EXITED | PROC_FINAL)) {
 		t->stats.late++;
 		return;
 	}
-	if (told_already(p, rec)) {
+	if (already_reported(p, rec)) {
 		t->stats.late++;
 		return;
 	}
@@ -223,6 +269,10 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (rec->cgroup.len > 0)
 		cgroups_known(t->env.cgroups, rec->cgroup_id, &rec->cgroup);
 	track_program(t, p, &rec->exe, &rec->filename, &argv, &rec->comm);
+	if (p->program) {
+		p->program->exe_size_bytes = rec->exe_size_bytes;
+		p->program->exe_modified_ns = rec->exe_modified_ns;
+	}
 	exec_case(p, p->program, t->now_ns, rec, &c);
 	if (!track_verdict(t, p, &c, &rule)) {
 		program_unref(t->intern, p->program);
@@ -231,6 +281,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 			track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 			track_exclude(t, p, &cut, time_ns);
 		}
+		intern_replace(t->intern, &p->comm, &rec->comm); /* recognizers know its children by it */
 		track_verdict_due(t, p);
 		return;
 	}
@@ -240,6 +291,9 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 		track_include(t, p, &rec->counters);
 		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 		cut = rec->counters;
+	} else if (folds(t, p, &cut, time_ns)) {
+		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
+		folded = true;
 	} else {
 		image_replaced(t, p, &cut, time_ns, rec);
 	}
@@ -248,28 +302,28 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (!(p->flags & PROC_SETTLED) || rule)
 		track_labels(t, p, rule);
 
-	raise_u64(&p->image_start_ns, time_ns);
+	if (!folded) {
+		raise_u64(&p->image_start_ns, time_ns);
+		p->base = cut;
+	}
 	p->image++;
-	p->base = cut;
 	raise_u64(&p->maxrss_base_bytes, rec->maxrss_bytes);
 	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
 	p->rss_peak_bytes = 0;
 	p->threads_peak = 0;
-	p->approx = APPROX_SPLIT;
+	p->approx = folded ? 0 : APPROX_SPLIT;
 	p->flags = (p->flags | PROC_EXECED) & ~PROC_RSS_KNOWN;
 	p->uid = rec->uid;
 	p->gid = rec->gid;
 	p->session = rec->session;
+	set_group(p, rec->group_leader, rec->flags & SKEP_EXEC_TTY);
 	intern_replace(t->intern, &p->comm, &rec->comm);
 	intern_replace(t->intern, &p->cwd, &rec->cwd);
+	intern_unref(t->intern, p->parent_comm);
+	p->parent_comm = rec->parent_comm.len ? intern_get(t->intern, &rec->parent_comm) : NULL;
 	track_set_rss(p, 0);
-	track_environ(t, p, &rec->environ);
-	if (p->flags & PROC_PLACED) {
-		track_leader(t, p);
-		track_task_place(t, p, p->parent.pid ? proctab_find(t->table, &p->parent) : NULL);
-	} else {
-		track_place(t, p);
-	}
+	track_environ(t, p, &rec->environ, rec->flags & SKEP_EXEC_BOUNDARY);
+	executed(t, p);
 	if (p->run && (p->flags & PROC_ROOT))
 		p->run->uid = p->uid;
 	track_recell(t, p);
@@ -343,6 +397,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (rec->rss_peak_bytes > 0 || rec->maxrss_bytes > 0)
 		track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->flags |= PROC_EXITED;
+	track_finding_process_over(t, p);
 	track_task_dying(p);
 	track_uncount(p);
 }
@@ -498,8 +553,9 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		if (!(p->flags & PROC_RESTORED))
 			p->maxrss_base_bytes = rec->maxrss_bytes;
 		intern_replace(t->intern, &p->comm, &rec->comm);
-		track_environ(t, p, &rec->environ);
+		track_environ(t, p, &rec->environ, rec->flags & SKEP_LIVE_BOUNDARY);
 		p->session = rec->session;
+		set_group(p, rec->group_leader, rec->flags & SKEP_LIVE_TTY);
 		p->uid = rec->uid;
 		p->gid = rec->gid;
 		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
@@ -516,6 +572,10 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	}
 	if ((p->image == 0 || (p->flags & PROC_RESTORED)) && (p->approx & APPROX_EXEC)) {
 		take_details(t, p, rec);
+		if (p->flags & PROC_PLACED) {
+			track_job(t, p);
+			track_scope_exec(t, p, p->parent.pid ? proctab_find(t->table, &p->parent) : NULL);
+		}
 		track_recell(t, p);
 	}
 	if (track_advance(t, p, &rec->counters) && newest)
@@ -542,14 +602,19 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->uid = rec->uid;
 	p->gid = rec->gid;
 	p->session = rec->session;
+	p->live = rec->flags & (SKEP_LIVE_STATE_RUNNING | SKEP_LIVE_STATE_BLOCKED);
+	set_group(p, rec->group_leader, rec->flags & SKEP_LIVE_TTY);
 	intern_replace(t->intern, &p->comm, &rec->comm);
 	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
-	if (p->flags & PROC_PLACED)
+	if (p->flags & PROC_PLACED) {
+		if (!(p->flags & PROC_EXECED)) /* a subshell leaves the shell's group after its fork */
+			track_job(t, p);
 		track_leader(t, p);
+	}
 	return true;
 }
 
-static void event_oom(struct track *t, struct proc *p, const struct skep_process_oom *rec)
+static void event_oom(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_oom *rec)
 {
 	struct skep_str path = rec->cgroup;
 
@@ -569,6 +634,7 @@ static void event_oom(struct track *t, struct proc *p, const struct skep_process
 	p->oom->limit_bytes = rec->limit_bytes;
 	p->oom->usage_bytes = rec->usage_bytes;
 	p->oom->peak_bytes = rec->peak_bytes;
+	track_finding_oom(t, p, time_ns);
 }
 
 void track_record(struct track *t, enum skep_role role, const struct skep_upid *upid, uint64_t time_ns, const void *rec,
@@ -622,7 +688,7 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 			track_touch(t, p, time_ns);
 		break;
 	case SKEP_ROLE_PROC_OOM:
-		event_oom(t, p, rec);
+		event_oom(t, p, time_ns, rec);
 		break;
 	default: /* not about the life of a process */
 		break;
@@ -646,7 +712,8 @@ void track_facet(struct track *t, const struct skep_stream *stream, const struct
 		return;
 	if (is_new)
 		p->event_ns = now_ns;
-	track_dirty(t, p);
+	if (is_new || !(stream->flags & SKEP_STREAM_SAMPLE)) /* see saved_facets.c */
+		track_dirty(t, p);
 	if (facets_record(t->env.facets, stream, rec, &p->facets) == -ENOMEM)
 		t->stats.no_memory++;
 }

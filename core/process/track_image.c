@@ -92,12 +92,17 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.task_id = text_str(p->task ? p->task->id : ""),
 		.traceparent = track_traceparent(p),
 		.environ = intern_str(p->environ),
+		.step = intern_str(p->step),
 	};
+	track_container(t, p, r);
+	track_contained(t, p, r);
 	counters_split(&p->base, end, &r->user_ns, &r->system_ns);
 	if (p->program) {
 		r->exe = intern_str(p->program->exe);
 		r->filename = intern_str(p->program->filename);
 		r->argv = (struct skep_str){ p->program->argv, p->program->argv_len, p->program->argv_total };
+		r->exe_size_bytes = p->program->exe_size_bytes;
+		r->exe_modified_ns = p->program->exe_modified_ns;
 	}
 	if (last && (p->flags & PROC_EXITED)) {
 		run_decode_status(p->status, &r->exit_code, &r->signal, &core);
@@ -109,7 +114,9 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		r->oom_usage_bytes = p->oom->usage_bytes;
 		r->oom_peak_bytes = p->oom->peak_bytes;
 	}
+	track_watch_ended(t, p, r);
 	track_task_image(p, &used);
+	track_finding_image(t, p, end, r->end_ns);
 	track_sample_last(t, p, end, r->end_ns);
 	facets_take(t->env.facets, p->facets, r);
 	t->env.emit(t->env.out, t->env.process_stream, &p->upid, r->end_ns, r, &ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/process/track_place.c - decides which run a process belongs to.  It inherits its parent's run at the fork, and
- * keeps this run whatever happens to the parent.  Outside of runs begun by name, a session is a run if its leader is
- * not init's child.
+ * keeps this run whatever happens to the parent.  Outside of runs begun by name, and of engines' runs, each job of an
+ * interactive shell is a run, and a session is one if its leader is not init's child.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@
 
 #include "core/base/counters.h"
 #include "core/process/track_priv.h"
+
+#define SUBSHELLS_DEEP 16u /* of a shell: how many forks without an exec below it track_job() looks through */
 
 void track_join(struct track *t, struct proc *p, struct run *run)
 {
@@ -25,6 +27,8 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 	track_leave_run(p);
 	track_enter_run(p, run);
 	run->seen++;
+	if (p->flags & PROC_ROOT)
+		track_contained_live(t, p);
 	track_recell(t, p);
 	if (counted) {
 		track_count_alive(p);
@@ -40,41 +44,124 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 	}
 }
 
-void track_leader(struct track *t, struct proc *p)
+/* The run has this root, and is called like this process's program.  0 or -ENOMEM. */
+static int describe(struct run *run, const struct proc *root, const struct proc *p)
 {
-	const struct interned *tool = p->program ? p->program->tool : NULL;
+	struct skep_str name = intern_str(p->program ? p->program->tool : NULL);
+	int err = run_set(&run->name, &name);
+
+	run->root = root->upid;
+	run->root_pid = (pid_t)root->upid.pid;
+	if (!err && p->program && p->program->argv_len > 0)
+		err = run_argv(run, p->program->argv, p->program->argv_len);
+	return err;
+}
+
+/* NULL: no memory. */
+static struct run *new_run(struct track *t, const struct proc *root, const struct proc *p)
+{
 	char id[RUN_ID_SIZE];
 	struct run_spec spec = {
 		.id = id,
-		.name = tool ? tool->text : "",
+		.name = "",
 		.cwd = p->cwd ? p->cwd->text : "",
-		.root = (pid_t)p->upid.pid,
+		.root = (pid_t)root->upid.pid,
 		.traceparent = p->traceparent ? p->traceparent->text : NULL,
+		.parent = p->run && !p->run->ended ? p->run->id : NULL,
 	};
+	struct run *run = NULL;
+	int err = -EEXIST;
+
+	for (int tries = 0; tries < 8 && err == -EEXIST; tries++) {
+		run_id_new(id);
+		err = run_new(&t->runs, &spec, root->upid.start_ns, &run);
+	}
+	if (err < 0 || describe(run, root, p) < 0)
+		t->stats.no_memory++;
+	if (err < 0)
+		return NULL;
+	run->found = run->alone = true;
+	run->uid = p->uid;
+	return run;
+}
+
+void track_leader(struct track *t, struct proc *p)
+{
 	struct run *run;
-	int err;
 
 	if (t->env.runs_only || p->run || p->session != p->upid.pid || p->parent.pid <= 1 ||
 	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)) || !(p->flags & PROC_CONFIRMED))
 		return;
-	for (int tries = 0; tries < 8; tries++) {
-		run_id_new(id);
-		err = run_new(&t->runs, &spec, p->upid.start_ns, &run);
-		if (err != -EEXIST)
-			break;
-	}
-	if (err < 0) {
-		t->stats.no_memory++;
+	run = new_run(t, p, p);
+	if (!run)
 		return;
-	}
-	run->found = run->alone = true;
-	run->root = p->upid;
-	run->uid = p->uid;
-	if (p->program && p->program->argv_len > 0 && run_argv(run, p->program->argv, p->program->argv_len) < 0)
-		t->stats.no_memory++;
 	p->flags |= PROC_ROOT;
 	track_join(t, p, run);
 	t->env.run_found(t->env.arg, run);
+}
+
+/*
+ * The process that executed the image in which this one was forked: of a child of a shell the shell, also below
+ * subshells.  ret_first: the process itself, or the subshell that this image forked.  NULL: not known.
+ */
+static struct proc *image_above(struct track *t, struct proc *p, struct proc **ret_first)
+{
+	struct proc *first = p, *above = NULL;
+
+	for (unsigned deep = 0; deep < SUBSHELLS_DEEP; deep++) {
+		above = first->parent.pid ? proctab_find(t->table, &first->parent) : NULL;
+		if (!above || above == first)
+			return NULL;
+		if (above->flags & PROC_EXECED)
+			break;
+		first = above;
+	}
+	*ret_first = first;
+	return above->flags & PROC_EXECED ? above : NULL;
+}
+
+void track_job(struct track *t, struct proc *p)
+{
+	struct run *run = p->run && !p->run->ended ? p->run : NULL;
+	const struct interned *tool;
+	struct proc *shell, *first;
+	bool began;
+
+	if (t->env.runs_only || !(p->flags & PROC_TTY) || p->group == 0 || !(p->flags & PROC_CONFIRMED) ||
+	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)))
+		return;
+	/* The job's run has the process already, or a higher class's run has the shell, or `timeout` left the job. */
+	if (run && (run->job_group == p->group || !run->found || run->engine[0] || (p->flags & PROC_ROOT)))
+		return;
+	shell = image_above(t, p, &first);
+	tool = shell && shell->program ? shell->program->tool : NULL;
+	/*
+	 * Only job control gives a shell's children a group of their own.  A script has another tool than its shell, so
+	 * its children stay with it even under `set -m`.
+	 */
+	if (!tool || p->group == shell->upid.pid || p->group == shell->group ||
+	    !tools_shell(t->env.tools, tool->text, tool->len))
+		return;
+	run = run_of_job(&t->runs, p->group, p->session);
+	began = !run;
+	if (began) {
+		run = new_run(t, first, p);
+		if (!run)
+			return;
+		run->peers = true;
+		run->job_group = p->group;
+		run->job_session = p->session;
+	} else if (first->upid.pid == p->group && run->root.pid != p->group && !run->engine[0]) {
+		if (describe(run, first, p) < 0) /* of a pipeline the first program names the run */
+			t->stats.no_memory++;
+		began = true;
+	}
+	first->flags |= PROC_ROOT;
+	track_join(t, first, run);
+	for (struct proc *q = p; q && q != first; q = proctab_find(t->table, &q->parent))
+		track_join(t, q, run);
+	if (began)
+		t->env.run_found(t->env.arg, run);
 }
 
 static void place_under(struct track *t, struct proc *p, const struct proc *parent)
@@ -97,8 +184,12 @@ static void place_under(struct track *t, struct proc *p, const struct proc *pare
 		run = run_only(&t->runs);
 	if (run)
 		track_join(t, p, run);
-	else
-		track_leader(t, p);
+	track_scope_fork(p, parent);
+	if (!parent || p->program != parent->program) { /* a fork shares its parent's program */
+		track_job(t, p);
+		track_scope_exec(t, p, parent);
+	}
+	track_leader(t, p);
 	track_task_place(t, p, parent);
 }
 
@@ -280,6 +371,14 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 	p->approx &= ~APPROX_START; /* the run has all of it from its first instruction on */
 	run->root = p->upid.start_ns ? p->upid : (struct skep_upid){ 0 };
 	run->uid = p->uid;
+	/* The run of the job in which a user typed `skep run`, or of the engine that started it. */
+	if (p->run && (p->run->job_group || p->run->engine[0]) && !p->run->ended) {
+		struct skep_str around = text_str(p->run->id), job = text_str(p->run->job);
+
+		if (run_set(&run->parent, &around) < 0 || run_set(&run->job, &job) < 0)
+			t->stats.no_memory++;
+	}
+	track_scope_outside(t, p);
 	if (!(p->flags & PROC_COUNTED))
 		track_count_alive(p);
 	track_join(t, p, run);

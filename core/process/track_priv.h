@@ -2,21 +2,33 @@
 /*
  * core/process/track_priv.h - internals that the tracker's files share: track.c (entries and their figures),
  * track_place.c (runs), track_verdict.c (rules), track_image.c (emits records), track_event.c (reads records),
- * track_wait.c (sweeps and waiting), track_task.c (tasks).
+ * track_wait.c (sweeps and waiting), track_task.c (tasks), track_finding.c (findings).
  */
 #ifndef SKEP_CORE_TRACK_PRIV_H
 #define SKEP_CORE_TRACK_PRIV_H
 
+#include "core/process/scope.h"
 #include "core/process/track.h"
 
 struct saved;
 struct track;
+struct late_ask;
+struct late_user;
+
+/* Tasks that wait for names from files (track_late.c). */
+struct lates {
+	struct late *first, *last;
+	size_t n;
+	struct late_user *users;
+	struct late_ask *asks;
+};
+
 struct track_subjects;
 
 /* Functions of saved_read.c, which keeps the previous skepd's state until each process has claimed its part. */
 struct saved_ops {
 	void (*claim)(struct track *, struct saved *, struct proc *); /* gives a new entry its part, if there is one */
-	struct saved *(*free)(struct saved *);
+	struct saved *(*free)(struct track *, struct saved *);
 };
 
 struct track {
@@ -28,6 +40,11 @@ struct track {
 	struct sampler *sampler;
 	struct runs runs;
 	struct tasks tasks;
+	struct findings *findings; /* owned; NULL: none are wanted */
+	struct scopes scopes;
+	bool attempts_changed;   /* since saved_attempts() */
+	uint64_t facets_saved_ns; /* by saved_facets(); before the first time: when the collector began */
+	struct lates lates;
 	struct track_stats stats;
 	/* CPU time of all processes since the tracker began, as far as it is known */
 	int64_t cpu_ns;
@@ -46,7 +63,7 @@ struct track {
 	size_t n_gone, room_gone;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
 	/* all life-cycle probes have emitted up to here; UINT64_MAX: none of them reports it */
-	uint64_t told_ns;
+	uint64_t reported_ns;
 	uint64_t now_ns;
 	size_t missing;          /* entries with missing_ns */
 	uint32_t sweep;          /* number of the sweep under way or of the last one */
@@ -54,6 +71,7 @@ struct track {
 	uint64_t sweep_begin_ns;
 	uint64_t swept_ns;       /* begin of the last complete sweep */
 	struct track_subjects *subjects; /* owned; processes as rules see them; NULL: no rule evaluation */
+	const struct track_watch *watch; /* NULL: none */
 	struct proc **chain;     /* scratch of track_place_all */
 	size_t chain_room;
 };
@@ -92,6 +110,11 @@ void track_place(struct track *, struct proc *); /* decides its run by its paren
 void track_place_last(struct track *, struct proc *); /* the same for an entry that is about to close */
 void track_place_all(struct track *);            /* after a sweep: places all that are left, parents first */
 void track_join(struct track *, struct proc *, struct run *);
+/*
+ * Puts the process into the run of its job, if an interactive shell started the job, and begins this run with the job's
+ * first program.  Before track_scope_exec(): an engine's run is the run of the job that is the engine.
+ */
+void track_job(struct track *, struct proc *);
 void track_leader(struct track *, struct proc *); /* begins a run if the process leads a session and is in no run */
 
 /* track_verdict.c */
@@ -122,9 +145,31 @@ bool track_judge_by_name(struct track *, struct proc *);
 /* Gives a new process its parent's verdict. */
 void track_verdict_fork(struct track *, struct proc *, const struct proc *parent);
 
+/* track_wait.c */
+/* The process is the root of its run, and no other root of the run is left. */
+bool track_last_root(const struct proc *);
+/* The run's last root has ended: ends the run, or lets it wait for another process with its key. */
+void track_roots_over(struct track *, struct run *);
+
+/* track_scope.c */
+/* A new process is where its parent is. */
+void track_scope_fork(struct proc *, const struct proc *parent);
+/*
+ * A process executes a new program: asks the recognizers whether it begins a run, a task or a step.  Its run must be
+ * decided.  parent: NULL: not known.
+ */
+void track_scope_exec(struct track *, struct proc *, const struct proc *parent);
+/* The process begins a run by name: engines around that run begin no tasks and no steps in it. */
+void track_scope_outside(struct track *, struct proc *);
+void track_scope_leave(struct track *, struct proc *); /* drops its references */
+/* Appends "ENGINE: NAME" to the process's path of steps, unless the path ends with it. */
+void track_step(struct track *, struct proc *, const char *engine, const struct skep_str *name);
+
 /* track_task.c */
-/* notes the variables of its environment */
-void track_environ(struct track *, struct proc *, const struct skep_str *environ);
+/* Begins a task whose root is the process, which leaves its own.  NULL: no memory. */
+struct task *track_task_begin(struct track *, struct proc *, const struct skep_str *name);
+/* Notes the variables of its environment.  boundary: skep searched for all of the recognizers' variables. */
+void track_environ(struct track *, struct proc *, const struct skep_str *environ, bool boundary);
 /* Decides its task, by its environment and its parent (NULL: not known).  Its run must be decided. */
 void track_task_place(struct track *, struct proc *, const struct proc *parent);
 /* Link a process to its task, or unlink it, and change nothing else.  A process that enters a task is in none. */
@@ -137,6 +182,8 @@ void track_task_dying(struct proc *);
  * status: -1: none.
  */
 void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);
+/* Fills in what the task's engine did not say, from the limits of a cgroup that was made for it.  At each exec. */
+void track_task_limits(struct track *, const struct proc *);
 void track_task_image(struct proc *, const struct skep_counters *used); /* adds an emitted image to the task's sums */
 void track_tasks_tick(struct track *);
 /* No more saved processes wait: tasks without members are over. */
@@ -145,6 +192,20 @@ void track_tasks_close(struct track *, const struct run *, uint64_t end_ns); /* 
 /* The trace context of its environment, if it differs from its task's and its run's; else empty. */
 struct skep_str track_traceparent(const struct proc *);
 
+/* Gives the task what its engine's file says.  A record that has left leaves once more. */
+void track_task_learn(struct track *, struct task *, const struct recognizer_facts *);
+void track_task_settled(struct track *, struct task *); /* the task waits for no name any more; may free it */
+
+/* track_late.c */
+/* The process has begun a task.  If its mark names a file, the task waits for what the file says. */
+void track_late_begin(struct track *, const struct proc *, const struct scope *, const struct recognizer_mark *,
+		      const struct recognizer_subject *);
+void track_late_end(struct track *, struct late *); /* the task's root has ended */
+/* Whether the task's record still waits, for TRACK_LATE_NS at most. */
+bool track_late_holds(const struct track *, const struct task *);
+void track_late_tick(struct track *);
+void track_late_free(struct track *);
+
 /* track_image.c */
 /* Emits the current image, with the counters and the time of its end.  last: the process ends as well. */
 void track_image_out(struct track *, struct proc *, const char *state, const struct skep_counters *end, uint64_t end_ns,
@@ -152,12 +213,37 @@ void track_image_out(struct track *, struct proc *, const char *state, const str
 /* Sets the memory peak of the ending image from the kernel's figures: the exact peak (0: unknown), signal->maxrss. */
 void track_image_rss(struct proc *, uint64_t peak_bytes, uint64_t maxrss_bytes);
 
+/* track_container.c */
+void track_container_exec(struct track *, struct proc *); /* reads its arguments if it is a container's runtime */
+/* Sets the names of the process's container, image, pod and unit; borrowed until the next call. */
+void track_container(struct track *, const struct proc *, struct record_process *ret);
+/* Notes for its run and task what the record of an image of it says. */
+void track_contained(struct track *, const struct proc *, const struct record_process *);
+void track_contained_live(struct track *, const struct proc *); /* the same, without a record */
+
+/* track_watch.c: tell the watcher, if there is one */
+void track_watch_ended(struct track *, struct proc *, const struct record_process *);
+void track_watch_gone(struct track *, struct proc *);
+
 /* track_context.c */
 void track_proc_context(const struct track *, const struct proc *, struct skep_context *ret);
 
 /* track_sample.c */
 /* Emits the last sample of an image that ends with these counters, if it has been sampled.  Before facets_take(). */
 void track_sample_last(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
+
+/* track_finding.c */
+/* The image ends with these counters: what it did counts for its task and its run.  Before facets_take(). */
+void track_finding_image(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
+void track_finding_oom(struct track *, struct proc *, uint64_t time_ns); /* the kernel has chosen it; proc.oom is set */
+void track_finding_process_over(struct track *, struct proc *);
+void track_finding_task_over(struct track *, const struct task *);
+/* Go on from what the previous skepd saved: they had been idle for idle_ns.  NULL: it has gone. */
+void track_finding_resume_task(struct track *, struct task *, uint64_t idle_ns, uint64_t now_ns);
+void track_finding_resume_run(struct track *, struct run *, uint64_t idle_ns, uint64_t now_ns);
+void track_finding_resume_container(struct track *, const char *id, uint64_t idle_ns, uint64_t now_ns);
+void track_finding_resume_gpu(struct track *, struct proc *, uint64_t idle_ns, uint64_t now_ns);
+uint64_t track_findings_period(const struct track *); /* time between two looks */
 
 /* track_wait.c */
 /* the final counters are known: closes the entry, or waits for facets */

@@ -4,14 +4,16 @@
  *
  * A process that names a task in its environment at its exec is in this task; else it is in its parent's.  A program
  * without the variable stays in its parent's task, because sudo, env -i or a scheduler's wrapper clear environments in
- * the middle of a step.  An empty SKEP_TASK does leave the task.
+ * the middle of a step.  An empty SKEP_TASK does leave the task.  Within a task that an engine began, a name is a step
+ * of that task.  `skep run --task` says the name over the control socket as well, for a skepd that reads no SKEP_TASK.
  */
+#include <errno.h>
 #include <skep/trace.h>
 #include <string.h>
 
 #include "core/process/track_priv.h"
 
-#define TRACK_ENVIRON_MOST 2048 /* proc reads 8 variables of 160 bytes at most */
+#define TRACK_ENVIRON_MOST 4096 /* as much as proc records of an environment */
 
 static bool is_root(const struct proc *p)
 {
@@ -19,22 +21,13 @@ static bool is_root(const struct proc *p)
 	       p->task->root.start_ns == p->upid.start_ns;
 }
 
-static void task_out(struct track *t, struct task *task)
+static void record_out(struct track *t, const struct task *task, uint64_t time_ns)
 {
-	struct skep_context ctx = { .size = sizeof(ctx), .task = intern_str(task->name) };
+	struct skep_context ctx = { .size = sizeof(ctx),
+				    .task = intern_str(task->name),
+				    .container = intern_str(task->contained.in[IN_CONTAINER]) };
 	struct record_task rec;
 
-	/* Adds what live members have used since their last records. */
-	for (const struct proc *p = task->procs; p; p = p->task_next) {
-		if (p->flags & (PROC_MUTED | PROC_EXCLUDED))
-			continue;
-		task->cpu_ns += p->last.cpu_ns - p->base.cpu_ns;
-		task->run_delay_ns += p->last.run_delay_ns - p->base.run_delay_ns;
-		task->read_bytes += p->last.read_bytes - p->base.read_bytes;
-		task->write_bytes += p->last.write_bytes - p->base.write_bytes;
-		if (p->rss_peak_bytes > task->rss_peak_bytes)
-			task->rss_peak_bytes = p->rss_peak_bytes;
-	}
 	if (task->run) {
 		ctx.run = (struct skep_str) { task->run->id, (uint32_t)strlen(task->run->id),
 					      (uint32_t)strlen(task->run->id) };
@@ -47,18 +40,76 @@ static void task_out(struct track *t, struct task *task)
 	if (task->run && task->traceparent && strcmp(task->run->traceparent, task->traceparent->text) == 0)
 		rec.traceparent = (struct skep_str){ "", 0, 0 };
 	if (t->env.task_stream >= 0)
-		t->env.emit(t->env.out, t->env.task_stream, &task->root, task->end_ns, &rec, &ctx);
+		t->env.emit(t->env.out, t->env.task_stream, &task->root, time_ns, &rec, &ctx);
+}
+
+static void task_out(struct track *t, struct task *task)
+{
+	/* Adds what live members have used since their last records. */
+	for (const struct proc *p = task->procs; p; p = p->task_next) {
+		if (p->flags & (PROC_MUTED | PROC_EXCLUDED))
+			continue;
+		track_contained_live(t, p);
+		task->cpu_ns += p->last.cpu_ns - p->base.cpu_ns;
+		task->run_delay_ns += p->last.run_delay_ns - p->base.run_delay_ns;
+		task->read_bytes += p->last.read_bytes - p->base.read_bytes;
+		task->write_bytes += p->last.write_bytes - p->base.write_bytes;
+		if (p->rss_peak_bytes > task->rss_peak_bytes)
+			task->rss_peak_bytes = p->rss_peak_bytes;
+	}
+	record_out(t, task, task->end_ns);
 	task->ended = true;
-	task_set_run(task, NULL);
+	if (!task->late) /* else its record may leave once more */
+		task_set_run(task, NULL);
 }
 
 static void look(struct track *t, struct task *task)
 {
 	/* A member that has exited is in the task's sums once its record has left. */
-	if (task->over_ns && !task->ended && task->dying == 0)
+	if (task->over_ns && !task->ended && task->dying == 0 && !track_late_holds(t, task))
 		task_out(t, task);
-	if (task->members == 0 && !t->saved) /* else saved members may wait to be claimed */
+	/* Saved members may wait to be claimed. */
+	if (task->members == 0 && !t->saved && !task->late)
 		task_free(&t->tasks, t->intern, task);
+}
+
+void track_task_learn(struct track *t, struct task *task, const struct recognizer_facts *facts)
+{
+	const struct {
+		enum recognizer_fact fact;
+		uint64_t *number;
+	} requests[] = { { FACT_CPUS, &task->requested.milli_cpus },
+			 { FACT_MEMORY, &task->requested.memory_bytes },
+			 { FACT_WALLTIME, &task->requested.walltime_ns },
+			 { FACT_GPUS, &task->requested.gpus } };
+	struct skep_str text = recognizer_fact_text(facts, FACT_NAME);
+	char room[TASK_NAME_MOST];
+
+	if (text.len) {
+		text = task_name(&text, room);
+		intern_replace(t->intern, &task->name, &text);
+		task->name_source = facts->source[FACT_NAME];
+	}
+	text = recognizer_fact_text(facts, FACT_SAMPLE);
+	if (text.len)
+		intern_replace(t->intern, &task->sample, &text);
+	if (facts->known & 1u << FACT_ATTEMPT)
+		task->attempt = (uint32_t)recognizer_fact_number(facts, FACT_ATTEMPT);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (facts->known & 1u << requests[i].fact) {
+			*requests[i].number = recognizer_fact_number(facts, requests[i].fact);
+			task->requested.source = facts->source[requests[i].fact];
+		}
+	/* Of two rows of a task ClickHouse keeps the one with the later time, in whatever order they come. */
+	if (task->ended)
+		record_out(t, task, t->now_ns);
+}
+
+void track_task_settled(struct track *t, struct task *task)
+{
+	if (task->ended)
+		task_set_run(task, NULL);
+	look(t, task);
 }
 
 void track_task_leave(struct track *t, struct proc *p)
@@ -97,6 +148,9 @@ void track_task_over(struct track *t, struct proc *p, const char *state, uint64_
 	p->task->end_ns = end_ns > p->task->start_ns ? end_ns : p->task->start_ns;
 	p->task->status = status;
 	p->task->over_ns = t->now_ns ? t->now_ns : 1;
+	track_finding_task_over(t, p->task);
+	if (p->task->late)
+		track_late_end(t, p->task->late);
 }
 
 static void join(struct track *t, struct proc *p, struct task *task)
@@ -119,17 +173,94 @@ void track_task_dying(struct proc *p)
 	p->task->dying++;
 }
 
-static void begin(struct track *t, struct proc *p)
+/* Owns the reference to the name.  NULL: no memory. */
+static struct task *begin(struct track *t, struct proc *p, const struct interned *name)
 {
-	struct task *task = task_new(&t->tasks, t->intern, intern_ref(p->task_name), intern_ref(p->traceparent),
-				     &p->upid, p->image, p->image_start_ns);
+	const struct proc *parent = p->parent.pid ? proctab_find(t->table, &p->parent) : NULL;
+	struct task *task;
 
+	task = name ? task_new(&t->tasks, t->intern, name, intern_ref(p->traceparent), &p->upid, p->image,
+			       p->image_start_ns) : NULL;
 	if (!task) {
 		t->stats.no_memory++;
-		return;
+		return NULL;
 	}
+	task->starter_cgroup = parent ? parent->cgroup_id : 0;
 	task_set_run(task, p->run);
 	join(t, p, task);
+	return task;
+}
+
+/* A task that starts several containers one after another gets the largest of their limits. */
+static void add_limit(uint64_t limit, bool *is_limit, uint64_t *ret)
+{
+	if (limit == 0 || (*ret && !*is_limit) || limit <= *ret)
+		return;
+	*ret = limit;
+	*is_limit = true;
+}
+
+void track_task_limits(struct track *t, const struct proc *p)
+{
+	struct task *task = p->task;
+	const struct recognizer *entry;
+	struct cgroup_limits limits;
+	bool job;
+
+	if (!task || task->ended || task->limits_cgroup == p->cgroup_id)
+		return;
+	entry = task->engine && t->env.recognizers ? recognizers_find(t->env.recognizers, task->engine->text) : NULL;
+	job = entry && recognizer_class(entry) == RECOGNIZER_SCHEDULER;
+	if (cgroups_limits(t->env.cgroups, p->cgroup_id, task->starter_cgroup, job, t->now_ns, &limits))
+		task->limits_cgroup = p->cgroup_id;
+	add_limit(limits.milli_cpus, &task->cpus_limit, &task->requested.milli_cpus);
+	add_limit(limits.memory_bytes, &task->memory_limit, &task->requested.memory_bytes);
+	if (!task->requested.source && (task->cpus_limit || task->memory_limit))
+		task->requested.source = "cgroup";
+}
+
+struct task *track_task_begin(struct track *t, struct proc *p, const struct skep_str *name)
+{
+	char room[TASK_NAME_MOST];
+	struct skep_str text = task_name(name, room);
+
+	track_task_over(t, p, "replaced", p->image_start_ns, -1);
+	return begin(t, p, intern_get(t->intern, &text));
+}
+
+/*
+ * A name that a process gives itself within a task of a workflow engine or a scheduler is a step, because these name
+ * their own tasks, and say how many there are.  make and xargs do not: there it is a task.
+ */
+static bool names_step(const struct track *t, const struct proc *p, const struct task *around)
+{
+	const struct recognizer *entry;
+
+	if (!p->task_name || !around || !around->engine || around->ended || around->run != p->run)
+		return false;
+	entry = t->env.recognizers ? recognizers_find(t->env.recognizers, around->engine->text) : NULL;
+	return entry && recognizer_class(entry) >= RECOGNIZER_SCHEDULER;
+}
+
+int track_task_named(struct track *t, uint32_t pid, uint32_t uid, const struct skep_str *name, uint64_t now_ns)
+{
+	struct proc *p = proctab_holder(t->table, pid);
+	const struct interned *interned;
+	char room[TASK_NAME_MOST];
+	struct skep_str text = task_name(name, room);
+
+	t->now_ns = now_ns;
+	if (!p || p->uid != uid || !(p->flags & PROC_PLACED) || (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)))
+		return -ESRCH;
+	interned = intern_get(t->intern, &text);
+	if (!interned)
+		return -ENOMEM;
+	intern_unref(t->intern, p->task_name);
+	p->task_name = interned;
+	p->flags &= ~PROC_TASK_NONE;
+	track_dirty(t, p);
+	track_task_place(t, p, NULL);
+	return 0;
 }
 
 void track_task_place(struct track *t, struct proc *p, const struct proc *parent)
@@ -142,6 +273,12 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 		return;
 	if (is_root(p) && !p->task->ended)
 		task_set_run(p->task, p->run);
+	if (names_step(t, p, p->task ? p->task : of_parent)) {
+		if (!p->task)
+			join(t, p, of_parent);
+		track_step(t, p, "skep", &(struct skep_str){ p->task_name->text, p->task_name->len, 0 });
+		return;
+	}
 	other = p->task && !p->task->ended && p->task->run != p->run;
 	if (p->task && (other || (p->flags & PROC_TASK_NONE) || (p->task_name && p->task->name != p->task_name))) {
 		track_task_over(t, p, "replaced", p->image_start_ns, -1);
@@ -152,7 +289,7 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 	if (of_parent && (!p->task_name || of_parent->name == p->task_name))
 		join(t, p, of_parent);
 	else if (p->task_name)
-		begin(t, p);
+		begin(t, p, intern_ref(p->task_name));
 }
 
 /* Notes the variables of an environment.  SKEP_TASK and TRACEPARENT have fields of their own. */
@@ -178,12 +315,13 @@ static void note_others(struct track *t, struct proc *p, const struct skep_str *
 	p->environ = list.len ? intern_get(t->intern, &list) : NULL;
 }
 
-void track_environ(struct track *t, struct proc *p, const struct skep_str *environ)
+void track_environ(struct track *t, struct proc *p, const struct skep_str *environ, bool boundary)
 {
 	struct skep_str task = task_variable(environ, "SKEP_TASK"), trace = task_variable(environ, "TRACEPARENT");
 	struct skep_trace parsed;
 	char room[TASK_NAME_MOST];
 
+	p->flags = boundary ? p->flags | PROC_BOUNDARY : p->flags & ~PROC_BOUNDARY;
 	if (environ->len || p->environ)
 		note_others(t, p, environ);
 	if (task.ptr) {
@@ -228,6 +366,8 @@ void track_tasks_tick(struct track *t)
 {
 	for (struct task *task = t->tasks.first, *next; task; task = next) {
 		next = task->next;
+		if (task->late && !track_late_holds(t, task))
+			look(t, task);
 		/* Does not wait longer for the members' records: a zombie may wait for years for its parent. */
 		if (task->over_ns && !task->ended && t->now_ns >= task->over_ns + TRACK_PATIENCE_MOST_NS)
 			task_out(t, task);
@@ -238,7 +378,7 @@ void track_tasks_close(struct track *t, const struct run *run, uint64_t end_ns)
 {
 	for (struct task *task = t->tasks.first, *next; task; task = next) {
 		next = task->next;
-		if (task->run != run || task->ended)
+		if (task->run != run || task->ended || (task->over_ns && track_late_holds(t, task)))
 			continue;
 		if (!task->over_ns)
 			task->end_ns = end_ns > task->start_ns ? end_ns : task->start_ns;

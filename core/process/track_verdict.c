@@ -121,6 +121,10 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 	struct run *over = NULL;
 
 	t->stats.excluded++;
+	if (p->task)
+		p->task->watch.hidden = true;
+	if (p->run)
+		p->run->watch.hidden = true;
 	if (had && (p->flags & PROC_CONFIRMED)) {
 		track_image_out(t, p, "excluded", end, time_ns, true);
 		t->reevaluated_ns -= (int64_t)end->cpu_ns;
@@ -129,7 +133,7 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 		t->cpu_ns -= (int64_t)(p->last.cpu_ns - p->base.cpu_ns);
 	}
 	if ((p->flags & PROC_ROOT) && p->run && !p->run->ended) {
-		if (p->run->alone) {
+		if (p->run->alone && track_last_root(p)) {
 			p->run->end_ns = time_ns;
 			over = p->run;
 		}
@@ -147,7 +151,7 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 	track_dirty(t, p);
 	p->flags |= PROC_MUTED | PROC_EXCLUDED | PROC_PLACED;
 	if (over)
-		t->env.run_over(t->env.arg, over);
+		track_roots_over(t, over);
 }
 
 void track_include(struct track *t, struct proc *p, const struct skep_counters *begin)

@@ -6,6 +6,39 @@
 #include "core/rules/rule_eval.h"
 #include "core/process/track_priv.h"
 
+/*
+ * How long a run with a key waits for its next process after its last one.  Slurm's main scheduling loop tests pending
+ * jobs at least every 60 s (slurm.conf(5), SchedulerParameters=sched_interval), so the next element of an array can
+ * begin that long after a CPU has become free.
+ */
+#define RUN_GRACE_NS 60000000000u
+
+bool track_last_root(const struct proc *p)
+{
+	if (!p->run || !(p->flags & PROC_ROOT))
+		return false;
+	for (const struct proc *q = p->run->peers ? p->run->procs : NULL; q; q = q->run_next)
+		if (q != p && (q->flags & PROC_ROOT))
+			return false;
+	return true;
+}
+
+void track_roots_over(struct track *t, struct run *run)
+{
+	if (run->peers && !run->job_group)
+		run->quiet_ns = t->now_ns ? t->now_ns : 1;
+	else
+		t->env.run_over(t->env.arg, run);
+}
+
+/* Ends the runs for whose key no process has come for so long.  A run's end is that of its last root. */
+static void end_quiet_runs(struct track *t)
+{
+	for (struct run *run = t->runs.first; run; run = run->next)
+		if (run->quiet_ns && !run->ended && t->now_ns >= run->quiet_ns + RUN_GRACE_NS)
+			t->env.run_over(t->env.arg, run);
+}
+
 /* Emits the last image, remembers the identity as closed, and removes the entry. */
 static void close_entry(struct track *t, struct proc *p, const char *state)
 {
@@ -17,19 +50,22 @@ static void close_entry(struct track *t, struct proc *p, const char *state)
 		track_image_out(t, p, state, &p->last, p->end_ns ? p->end_ns : p->event_ns, true);
 	}
 	if (p->run && (p->flags & PROC_ROOT) && !p->run->ended) {
-		p->run->end_ns = p->end_ns ? p->end_ns : p->event_ns;
-		if (p->run->alone) {
+		uint64_t end_ns = p->end_ns ? p->end_ns : p->event_ns;
+
+		if (!p->run->peers || end_ns > p->run->end_ns)
+			p->run->end_ns = end_ns;
+		/* Of several roots, as an array of jobs has, the first failure is the run's status. */
+		if (p->run->alone && (p->flags & PROC_EXITED) && p->run->status <= 0)
+			p->run->status = (int)p->status;
+		if (p->run->alone && track_last_root(p))
 			over = p->run;
-			if (p->flags & PROC_EXITED)
-				over->status = (int)p->status;
-		}
 	}
 	track_task_over(t, p, state, p->end_ns ? p->end_ns : p->event_ns,
 			p->flags & PROC_EXITED ? (int64_t)p->status : -1);
 	proctab_close(t->table, &p->upid);
 	track_remove(t, p);
 	if (over)
-		t->env.run_over(t->env.arg, over);
+		track_roots_over(t, over);
 }
 
 void track_hold(struct track *t, struct proc *p)
@@ -49,6 +85,11 @@ void track_hold(struct track *t, struct proc *p)
 	else
 		t->held_first = p;
 	t->held_last = p;
+}
+
+bool track_holds(const struct track *t)
+{
+	return t->held_first;
 }
 
 static void release(struct track *t)
@@ -113,9 +154,9 @@ void track_finals_over(struct track *t, uint64_t now_ns)
 	}
 }
 
-void track_told(struct track *t, uint64_t time_ns)
+void track_reported(struct track *t, uint64_t time_ns)
 {
-	t->told_ns = time_ns;
+	t->reported_ns = time_ns;
 }
 
 static bool waited_enough(const struct track *t, const struct proc *p)
@@ -123,7 +164,7 @@ static bool waited_enough(const struct track *t, const struct proc *p)
 	uint64_t waited = t->now_ns > p->missing_ns ? t->now_ns - p->missing_ns : 0;
 
 	/* A probe may hold a final record back until the last threads of the process are freed. */
-	return waited >= (t->told_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
+	return waited >= (t->reported_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
 }
 
 static void close_missing(struct track *t)
@@ -143,7 +184,9 @@ void track_tick(struct track *t, uint64_t now_ns)
 	release(t);
 	if (t->missing > 0)
 		close_missing(t);
+	track_late_tick(t);
 	track_tasks_tick(t);
+	end_quiet_runs(t);
 }
 
 void track_sweep_begin(struct track *t, uint64_t time_ns, uint64_t now_ns)

@@ -57,7 +57,7 @@ struct rule_eval_fds {
 	int rules, programs, values;
 };
 struct rule_eval_fds rule_eval_fds(const struct rule_eval *);
-/* Why the kernel decides nothing; NULL: it decides what it can. Borrowed. */
+/* Why the kernel decides no process; NULL: it decides every process that it can. Borrowed. */
 const char *rule_eval_kernel(const struct rule_eval *);
 
 /*

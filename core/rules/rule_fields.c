@@ -15,7 +15,7 @@
 static const struct filter_field fields[RULE_FIELDS] = {
 	[RULE_FIELD_TOOL] =
 		TEXT("tool", "the program, seen through interpreters and wrappers: 'samtools sort', 'train.py'"),
-	[RULE_FIELD_EXE] = TEXT("exe", "resolved path of the binary; of a script that of its interpreter"),
+	[RULE_FIELD_EXE] = TEXT("exe", "resolved path of the binary; for a script the path of its interpreter"),
 	[RULE_FIELD_COMM] = TEXT("comm", "name of the main thread, at most 15 bytes"),
 	[RULE_FIELD_FILENAME] =
 		TEXT("filename",

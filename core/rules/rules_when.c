@@ -33,7 +33,8 @@ bool when_read(const struct datanode *node, struct when *ret)
 		if (!text) {
 			datanode_error(
 				node,
-				"is %s: give a condition such as \"user = 'root'\", a list of its lines, or true for always",
+				"is %s: "
+				"give a condition such as \"user = 'root'\", a list of its lines, or true for always",
 				is);
 			return false;
 		}

@@ -34,6 +34,16 @@ bool skep_btf_has_function(const struct btf *btf, const char *name);
 bool skep_btf_has_member(const struct btf *btf, const char *type, const char *member); /* type: a struct's bare name */
 bool skep_btf_has_helper(const struct btf *btf, const char *name);                     /* "BPF_FUNC_..." */
 
+/*
+ * A small copy of the kernel's type information, with the types that an object's CO-RE relocations name: libbpf finds a
+ * type there in no time.  Before opening the object: _new() makes a file and its path, for bpf_object_open_opts'
+ * btf_custom_path.  Returns a descriptor, which the caller closes after the load, or -errno: load without it.
+ * Between opening and loading: _write() fills it.  all: of skep_btf_load(); object: bpf_object__btf().  0 or -errno.
+ */
+#define SKEP_BTF_PART_PATH 32
+int skep_btf_part_new(char path[SKEP_BTF_PART_PATH]);
+int skep_btf_part_write(int fd, const struct btf *all, const struct btf *object);
+
 /* Number of arguments of a tracepoint's program, or -ENOENT. */
 int skep_btf_arguments(const struct btf *btf, const char *tracepoint);
 /* Is argument i (0: the first) a pointer?  false when the tracepoint has no argument i. */

@@ -25,7 +25,7 @@ struct skep_file_key {
 struct skep_file_head {
 	__u64 id;       /* of the record with the row's path; never 0, never reused */
 	__u64 first_ns; /* boot time */
-	__u32 told;     /* 1: the kernel side has sent its path */
+	__u32 sent;     /* 1: the kernel side has sent its path */
 	__u32 reserved;
 };
 

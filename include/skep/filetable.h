@@ -22,7 +22,7 @@ struct skep_file_row {
 	char *path;      /* NULL: not read from the ring yet */
 	uint32_t idle;   /* the owner's: passes without a change */
 	uint32_t waits;  /* the owner's: passes without a path */
-	uint64_t told[]; /* the part of the row's value that was reported; value_size bytes */
+	uint64_t reported[]; /* the part of the row's value that was reported; value_size bytes */
 };
 
 struct skep_filetable {

@@ -53,6 +53,8 @@ struct skep_mock {
 	int fail_watch;
 	int fail_timer;
 	bool fail_counter; /* counter() returns NULL, as without memory */
+	/* of boundaries(): empty lists, until a test sets its own and raises the generation */
+	struct skep_boundaries boundaries;
 
 	/* Results. */
 	unsigned acks, retries, rejects; /* answers to batches */

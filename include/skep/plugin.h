@@ -32,6 +32,10 @@
  *        in record.h `environ` of an exec and of a live process
  *   1.5  arguments and environments of processes, read without waiting (process_read); work() in stop();
  *        in record.h a batch names the boot, host and kernel of its records
+ *   1.6  the lists of names and programs by which a probe finds boundaries (boundaries); in record.h the flags
+ *        SKEP_EXEC_BOUNDARY and SKEP_LIVE_BOUNDARY, and SKEP_ENVIRON_CUT; the leader of the process group,
+ *        whether the session has a terminal, and the name of an excluded parent (group_leader, parent_comm);
+ *        which file an exec ran (exe_size_bytes, exe_modified_ns)
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -44,7 +48,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 5
+#define SKEP_ABI_MINOR 6
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -214,6 +218,22 @@ struct skep_process_text {
 #define SKEP_READ_CMDLINE 1u
 #define SKEP_READ_ENVIRON 2u
 
+/*
+ * How a probe finds the boundaries of runs and tasks (since 1.6): which variables it reads, and at which execs.  The
+ * host owns the struct, the lists and their texts, which are valid until the callback returns.
+ */
+struct skep_boundaries {
+	uint32_t size;       /* sizeof(struct skep_boundaries) in this host */
+	uint32_t generation; /* another number after each change of a list, for example by a reload; never 0 */
+	/* names of environment variables, NULL-terminated: 64 at most, of 31 bytes at most */
+	const char *const *names;
+	/*
+	 * programs of which a child may begin a run or a task, as the kernel names them in comm, NULL-terminated: 256
+	 * at most, of 15 bytes at most
+	 */
+	const char *const *programs;
+};
+
 typedef void (*skep_watch_cb)(struct skep_instance *, void *arg, unsigned events);
 typedef void (*skep_timer_cb)(struct skep_instance *, void *arg);
 typedef void (*skep_work_cb)(void *arg);
@@ -382,6 +402,13 @@ struct skep_host {
 	 */
 	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what,
 			    skep_process_cb cb, void *arg);
+
+	/* ---- since 1.6: check with SKEP_HAS(host, member) ---- */
+	/*
+	 * Life-cycle probes: the present lists.  A probe calls this in start() and each time that it drains, and
+	 * applies the lists again when their generation is another.  Never NULL.
+	 */
+	const struct skep_boundaries *(*boundaries)(struct skep_instance *);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */
@@ -437,7 +464,7 @@ struct skep_plugin {
 	 * started.
 	 */
 	void (*stop)(struct skep_instance *, void *state);
-	/* Frees, and detaches what is still attached; must accept a state whose open() or start() failed half-way. */
+	/* Detaches everything and frees the state; must accept a state whose open() or start() failed half-way. */
 	void (*close)(struct skep_instance *, void *state);
 	const struct skep_sink_ops *sink; /* sinks only */
 	/*
@@ -472,6 +499,16 @@ struct skep_plugin {
 	 */
 	void (*mark)(struct skep_instance *, void *state, struct skep_mark *ret);
 	void (*settled)(struct skep_instance *, void *state, const struct skep_mark *);
+
+	/* ---- since 1.6 ---- */
+
+	/*
+	 * Emits the pending facts about processes, at least those about processes that have ended, then calls
+	 * host->drained().  The host calls it some times a second while records of ended processes wait, and before it
+	 * saves its state.  It must cost little: a probe makes no pass over all processes here.  Optional: without it a
+	 * record waits for the next sample().
+	 */
+	void (*drain)(struct skep_instance *, void *state);
 };
 
 typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host *);

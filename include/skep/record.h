@@ -173,6 +173,12 @@ struct skep_process_fork {
 #define SKEP_EXEC_JUDGED 2u       /* since 1.2: the kernel has decided to collect the process */
 #define SKEP_EXEC_WAS_EXCLUDED 4u /* since 1.2: the process was excluded until this exec */
 /*
+ * Since 1.6: the probe searched the whole environment for all names of skep_host.boundaries, so a name that `environ`
+ * lacks is not set.  Without the flag it may be set: no boundary can be here, or the environment was too long.
+ */
+#define SKEP_EXEC_BOUNDARY 8u
+#define SKEP_EXEC_TTY 16u /* since 1.6: its session has a controlling terminal */
+/*
  * Since 1.2, from this bit on: the dimensions (enum skep_rules_dimension) of rules for which the kernel
  * had no answer: the host adds the answers.
  */
@@ -202,9 +208,35 @@ struct skep_process_exec {
 	struct skep_str cgroup;   /* path in its hierarchy; empty when the host has it by id (cgroup_known) */
 	struct skep_str argv;     /* list; secrets already redacted */
 	/* since 1.4 */
-	/* list, "NAME=value": the variables of its environment that the probe's options name */
+	/*
+	 * list, "NAME=value": the variables of its environment that the probe's options name, and at a boundary those
+	 * of skep_host.boundaries; secrets already redacted. A probe may cut an entry: SKEP_ENVIRON_CUT
+	 */
 	struct skep_str environ;
+	/* since 1.6 */
+	/*
+	 * Name (comm) of the process that started it, where that process is excluded: then `parent` is another process.
+	 * Else empty.
+	 */
+	struct skep_str parent_comm;
+	/*
+	 * With SKEP_EXEC_TTY: pid of the leader of its process group (OpenTelemetry: process.group_leader.pid), in the
+	 * initial pid namespace; 0 = not known
+	 */
+	uint32_t group_leader;
+	uint32_t reserved;     /* 0 */
+	/*
+	 * Of the file `exe`: its size, and when its contents last changed (CLOCK_REALTIME). They tell whether another
+	 * binary took its place. 0 = not known
+	 */
+	uint64_t exe_size_bytes, exe_modified_ns;
 };
+
+/*
+ * Since 1.6: a probe cuts entries of `environ` to this many bytes, name and '=' included.  Treat an entry of this
+ * length as cut: show it, and do not compare it with others.
+ */
+#define SKEP_ENVIRON_CUT 159u
 
 /*
  * An exec at which the kernel excluded the process (since 1.2), in place of the exec record: the probe sends no further
@@ -249,6 +281,8 @@ struct skep_process_final {
 #define SKEP_LIVE_ZOMBIE 1u /* counters are final, the parent has not reaped it */
 #define SKEP_LIVE_STATE_RUNNING 2u /* some thread is on a CPU or waits for one */
 #define SKEP_LIVE_STATE_BLOCKED 4u /* some thread is in uninterruptible sleep */
+#define SKEP_LIVE_BOUNDARY 8u /* since 1.6: as SKEP_EXEC_BOUNDARY */
+#define SKEP_LIVE_TTY 16u     /* since 1.6: as SKEP_EXEC_TTY */
 
 /* A live process, seen by an iterator: start-up snapshot, samples, resync. */
 struct skep_process_live {
@@ -270,7 +304,10 @@ struct skep_process_live {
 	struct skep_str cgroup;
 	struct skep_str argv;
 	/* since 1.4 */
-	struct skep_str environ;
+	struct skep_str environ; /* as in struct skep_process_exec */
+	/* since 1.6 */
+	uint32_t group_leader; /* as in struct skep_process_exec */
+	uint32_t reserved;     /* 0 */
 };
 
 /*

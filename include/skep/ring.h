@@ -6,7 +6,8 @@
  *
  * libbpf's reader releases each record at once, so this reader does not use it.  The layout is the kernel's
  * (kernel/bpf/ringbuf.c, since 5.8): a page with the consumer's position, a page with the producer's, and the data,
- * mapped twice in a row so that no record is cut; each record has a header of 8 bytes, its length with two flags first.
+ * followed by its own begin so that no record is cut; each record has a header of 8 bytes, its length with two flags
+ * first.
  */
 #ifndef SKEP_RING_H
 #define SKEP_RING_H
@@ -18,6 +19,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SKEP_RING_RECORD (256u << 10) /* longest record, with its header */
 
 struct skep_ring {
 	int epoll_fd;    /* readable when a new record lies in the ring; -1: not open */
@@ -53,7 +56,7 @@ bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64_t position);
 /*
  * Calls cb() for each complete record, in order, and ends at the first result other than 0, which it returns; that
  * record counts as read.  data lies in the ring, read-only, until it is released.  -EBUSY: a program is writing the
- * next record.
+ * next record.  -EMSGSIZE: skipped a record that is longer than SKEP_RING_RECORD.
  */
 int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg);
 

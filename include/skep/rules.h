@@ -125,34 +125,19 @@ static inline int skep_rules_sampled(__u32 key, __u32 n)
 	return (__u64)key * n >> 32 == 0;
 }
 
-/* Number of the lowest bit; 64: none. A loop-free search, as BPF has no instruction for it. */
+/*
+ * Number of the lowest bit; 64: none.  BPF has no instruction for it, and a search by halves would show the verifier 64
+ * ways through, each of which it follows to the end of the program.  So the bit is multiplied by a de Bruijn sequence,
+ * whose upper 6 bits differ for each number.
+ */
 static inline __u32 skep_rules_lowest(__u64 x)
 {
-	__u32 n = 0;
+	static const __u8 number[64] = { 0,  1,  48, 2,  57, 49, 28, 3,  61, 58, 50, 42, 38, 29, 17, 4,
+					 62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
+					 63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
+					 46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6 };
 
-	if (!x)
-		return 64;
-	if (!(x & 0xffffffff)) {
-		n += 32;
-		x >>= 32;
-	}
-	if (!(x & 0xffff)) {
-		n += 16;
-		x >>= 16;
-	}
-	if (!(x & 0xff)) {
-		n += 8;
-		x >>= 8;
-	}
-	if (!(x & 0xf)) {
-		n += 4;
-		x >>= 4;
-	}
-	if (!(x & 3)) {
-		n += 2;
-		x >>= 2;
-	}
-	return n + !(x & 1);
+	return x ? number[(x & -x) * 0x03f79d71b4cb0a89ull >> 58] : 64;
 }
 
 /*

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# container/package.bash - sourced by scripts/package: an OCI image, as a folder (image-layout 1.0) in a tar file. In it is the
-# package's content, the libraries that it is linked with and the authorities that Debian trusts, from the Debian that built it; no
-# shell, nothing else.
+# container/package.bash - sourced by scripts/package: makes an OCI image, as a folder (image-layout 1.0) in a tar file.
+# The image has the package's content, the libraries that it is linked with and the authorities that Debian trusts, from
+# the Debian that built it. It has no shell and nothing else.
 
-# blob FOLDER FILE: under its digest; prints "sha256:DIGEST SIZE"
+# blob FOLDER FILE: copies the file to a blob named by its digest; prints "sha256:DIGEST SIZE"
 blob() {
 	local digest
 	digest=$(sha256sum "$2" | cut -d' ' -f1)
@@ -21,15 +21,15 @@ image() {
 	rm -rf "$top" && mkdir -p "$root" "$layout/blobs/sha256"
 	dpkg-deb -x "$deb" "$root"
 	rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/bash-completion" "$root/usr/share/zsh" "${root:?}/lib" "$root/usr/lib/systemd" \
-		"$root/usr/lib/sysusers.d" "$root/usr/lib/tmpfiles.d"
-	# --list of the loader says each library of the programs and plugins; plugins find them as the programs do.
+		"$root/usr/lib/sysusers.d" "$root/usr/lib/tmpfiles.d" "$root/usr/share/skep/grafana" "$root/usr/share/skep/prometheus"
+	# The loader's --list prints each library of the programs and plugins; plugins find them as the programs do.
 	while read -r lib; do
 		mkdir -p "$root${lib%/*}"
 		cp -L "$lib" "$root$lib"
 	done < <(find "$root" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
 		grep -oE '/[^ ]+\.so[^ ]*' | grep -v "^$root" | LC_ALL=C sort -u)
 	mkdir -p "$root/etc/skep/filters.d" "$root/var/lib/skep" "$root/run/skep" "$root/host" "$root/proc" "$root/sys" "$root/tmp"
-	# The package's, not /etc/ssl/certs: no image carries what an administrator of the machine that built it has added.
+	# The package's certificates, not /etc/ssl/certs, to which an administrator of this machine may have added others.
 	[ -d /usr/share/ca-certificates/mozilla ] || fail "there are no certificates of authorities; remedy: apt-get install -y ca-certificates"
 	mkdir -p "$root/etc/ssl/certs"
 	find /usr/share/ca-certificates/mozilla -name '*.crt' -print0 | LC_ALL=C sort -z | xargs -0 cat >"$root/etc/ssl/certs/ca-certificates.crt"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # rpm/package.bash - sourced by scripts/package.
 
-# Times inside are those of the changelog. A Debian host has the libraries, but rpm's database does not know them:
-# --nodeps, and configure checks them.
+# Times in the packages come from the changelog. A Debian host has the libraries, but rpm's database does not know them:
+# hence --nodeps; configure checks the libraries.
 rpm() {
 	need rpmbuild rpm
 	local top=$work/rpm dist_version abi nodeps='' nodebug=''

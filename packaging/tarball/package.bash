@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # tarball/package.bash - sourced by scripts/package: a folder that runs from anywhere, on hosts that have none of the libraries: what
-# is in the Debian package, and the libraries that it is linked with. They are found by $ORIGIN, and not by LD_LIBRARY_PATH, which
-# each command of "skep run" would inherit. (Static linking would need no path at all, but Debian's libelf.a is not
-# position-independent, so no plugin can have it.)
+# is in the Debian package, and the libraries that it is linked with. Programs find them by $ORIGIN, not by
+# LD_LIBRARY_PATH, which each command of "skep run" would inherit. (Static linking would need no path at all, but Debian's
+# libelf.a is not position-independent, so no plugin can have it.)
 #
-# The C library is among them, in a folder of its own, where only its own ld.so looks: libraries of Debian 12 ask for up to 2.36
-# (libsnappy's libstdc++: arc4random), EL 8 has 2.28. The wrapper takes the host's where that is new enough.
+# The C library is in a folder of its own, where only its own ld.so looks: libraries of Debian 12 need up to glibc 2.36
+# (libsnappy's libstdc++: arc4random), EL 8 has 2.28. The wrapper uses the host's C library if it is new enough.
 
 # copyrights FOLDER FILE...: the licences in the packages of these files, LGPL among them, and the versions of their
 # sources
@@ -21,7 +21,7 @@ copyrights() {
 	done >"$folder/sources"
 }
 
-# tarball_libraries ROOT: copies the libraries of its programs and plugins beside them, found by $ORIGIN
+# tarball_libraries ROOT: copies the libraries of its programs and plugins beside them, where $ORIGIN finds them
 tarball_libraries() {
 	local root=$1 f needed libs libc
 	mapfile -t libs < <(ldd "$root"/libexec/* "$root"/lib/skep/plugins/*.so | grep -oE '/[^ ]+\.so[^ ]*' |
@@ -29,8 +29,8 @@ tarball_libraries() {
 	for f in "${libs[@]}"; do
 		install -m 0644 "$f" "$root/lib/private/${f##*/}"
 	done
-	# All parts of glibc are of one version, also those that only older programs name (libpthread, libdl, librt): a
-	# site's plugin may.
+	# Copies all parts of one glibc, also libpthread, libdl and librt, which only older programs name: a site's
+	# plugin may need them.
 	libc=$(ldd "$root/libexec/skepd" | sed -n 's|.*=> \(.*\)/libc\.so\.6 .*|\1|p')
 	for f in "$(patchelf --print-interpreter "$root/libexec/skepd")" "$libc"/lib{c,m,pthread,dl,rt,resolv,util}.so.?; do
 		install -m 0755 "$f" "$root/lib/libc/${f##*/}"
@@ -48,7 +48,7 @@ tarball_libraries() {
 	done
 }
 
-# tarball_wrappers ROOT MINOR: bin/skep and sbin/skepd, which take the host's C library from glibc 2.MINOR on
+# tarball_wrappers ROOT MINOR: makes bin/skep and sbin/skepd, which use the host's C library from glibc 2.MINOR on
 tarball_wrappers() {
 	local root=$1 minor=$2
 	sed -e "s/@program@/skep/g; s/@config@//; s/@minor@/$minor/" "$src/packaging/tarball/wrapper.in" >"$root/bin/skep"

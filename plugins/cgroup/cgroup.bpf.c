@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/cgroup/cgroup.bpf.c - the lives of cgroups: begun, empty, gone. Removing a cgroup removes its files before a
- * reader could open them, but its structs stay: css_killed_work_fn() needs cgroup_mutex, which rmdir holds around the
- * tracepoint (kernel/cgroup/cgroup.c, the same from 5.10 to 7.2). So the program reads the last figures there. None of
- * these hooks is on a hot path.
+ * plugins/cgroup/cgroup.bpf.c - reports when cgroups begin, fall empty and end. The kernel removes a cgroup's files
+ * before a reader could open them, but keeps its structs: css_killed_work_fn() needs cgroup_mutex, which rmdir holds
+ * around the tracepoint (kernel/cgroup/cgroup.c, the same from 5.10 to 7.2). So the program reads the last figures from
+ * the structs. None of these hooks is on a hot path.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -42,7 +42,7 @@ struct task_group___cg {
 } __attribute__((preserve_access_index));
 
 enum cgroup_subsys_id___cg {
-	cpu_cgrp_id = 1, /* the values differ by configuration: always by bpf_core_enum_value */
+	cpu_cgrp_id = 1, /* the values differ by kernel configuration: read them with bpf_core_enum_value() */
 };
 
 enum memcg_memory_event {
@@ -56,7 +56,7 @@ const volatile __s32 hierarchy; /* the hierarchy of our cgroups: 0 is v2, else v
 
 /* Read by user space through the skeleton's memory. */
 __u64 lost_events;  /* the ring was full */
-__u64 lost_seen;    /* the map was full: the end of such a cgroup is not reported unless user space had sampled it */
+__u64 lost_seen;    /* the map was full: skep reports the end of such a cgroup only if user space had sampled it */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -140,7 +140,7 @@ int BPF_PROG(on_mkdir, struct cgroup *cgrp, const char *path)
 	if (!b)
 		return 0;
 	b->event.flags = CGROUP_BORN;
-	/* A cgroup that a run's own process makes belongs to the run, also when processes are cloned into it. */
+	/* A cgroup that a run's process makes belongs to the run, also when processes start in it (clone3). */
 	if (!excluded(bpf_get_current_pid_tgid() >> 32))
 		b->event.flags |= CGROUP_WANTED;
 	mark(b->event.id, b->event.flags);
@@ -240,7 +240,7 @@ static __always_inline void put_memory(struct cgroup_event *e, struct cgroup *cg
 	e->flags |= CGROUP_MEMORY;
 }
 
-/* Where the cpu controller is in the same hierarchy: v2. */
+/* Only v2 has the cpu controller in the same hierarchy. */
 static __always_inline void put_throttling(struct cgroup_event *e, struct cgroup *cgrp)
 {
 	struct cgroup_subsys_state *css;

@@ -299,18 +299,19 @@ static const struct skep_option options[] = {
 	  .default_value = "8192",
 	  .min = 16,
 	  .max = 65536,
-	  .help = "most cgroups at a time; further ones with live processes are left out and counted" },
+	  .help = "most cgroups at a time; the probe leaves out further ones with live processes, and counts them" },
 	{ .name = "max_files",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct cgroup_state, opt_files),
 	  .default_value = "0",
 	  .min = 0,
 	  .max = 1000000,
-	  .help = "files kept open (about 12 a cgroup); others are opened each time. 0: half of the process's limit" },
+	  .help = "files kept open (about 12 a cgroup); the probe opens others each time. 0: half of the process's "
+		  "limit" },
 	{ .name = "root",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct cgroup_state, opt_root),
-	  .help = "a folder that stands for /, with proc and sys in it: for tests" },
+	  .help = "a folder in place of /, with proc and sys in it: for tests" },
 	{ 0 },
 };
 

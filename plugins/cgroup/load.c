@@ -16,8 +16,8 @@
 #include "cgroup.skel.h"
 #include "state.h"
 
-/* Leaves programs without a tracepoint out. */
-static int choose(struct cgroup_bpf *bpf)
+/* Leaves programs without a tracepoint out. part: of skep_btf_part_new(). */
+static int choose(struct cgroup_bpf *bpf, int part)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct {
@@ -30,13 +30,15 @@ static int choose(struct cgroup_bpf *bpf)
 		{ bpf->progs.on_populated, "cgroup_notify_populated" },
 		{ bpf->progs.on_rmdir, "cgroup_rmdir" },
 	};
+	int err;
 
 	if (libbpf_get_error(btf))
 		return -ENOENT;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
 		bpf_program__set_autoload(hooks[i].prog, skep_btf_has_tracepoint(btf, hooks[i].tracepoint));
+	err = part < 0 ? 0 : skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
 	btf__free(btf);
-	return 0;
+	return err;
 }
 
 static int on_event(void *arg, void *data, size_t size)
@@ -55,16 +57,18 @@ static void on_readable(struct skep_instance *inst, void *arg, unsigned events)
 void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 {
 	const char *what = "opening it";
-	int err;
+	char path[SKEP_BTF_PART_PATH];
+	int part = skep_btf_part_new(path), err;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
 
-	st->bpf = cgroup_bpf__open();
+	st->bpf = cgroup_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
 		goto out;
 	}
 	st->bpf->rodata->hierarchy = st->reader.mounts.hierarchy;
 	what = "reading the kernel's BTF";
-	err = choose(st->bpf);
+	err = choose(st->bpf, part);
 	if (err)
 		goto out;
 	what = "using the host's verdict map";
@@ -86,13 +90,16 @@ void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 		goto out;
 	}
 	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_readable, st, &st->watch);
+out:
+	if (part >= 0)
+		close(part);
 	if (err == 0)
 		return;
-out:
 	cgroup_unload(st);
 	st->host->log(
 		inst, SKEP_LOG_WARNING,
-		"no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but usage after the last sample is missing",
+		"no hooks on the lives of cgroups: %s: %s; "
+		"cgroups are sampled, but usage after the last sample is missing",
 		what, strerror(-err));
 }
 
@@ -115,16 +122,16 @@ void cgroup_drain(struct cgroup_state *st)
 		return;
 	ring_buffer__consume(st->ring);
 	lost = __atomic_load_n(&st->bpf->bss->lost_events, __ATOMIC_RELAXED);
-	if (lost > st->lost_told)
-		st->host->lost(st->inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, lost - st->lost_told);
-	st->lost_told = lost;
+	if (lost > st->lost_reported)
+		st->host->lost(st->inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, lost - st->lost_reported);
+	st->lost_reported = lost;
 	full = __atomic_load_n(&st->bpf->bss->lost_seen, __ATOMIC_RELAXED);
-	if (full > st->seen_told && st->c_seen_full)
+	if (full > st->seen_reported && st->c_seen_full)
 		st->host->counter_set(st->c_seen_full, full);
-	st->seen_told = full;
+	st->seen_reported = full;
 }
 
-/* ---- how each signal is had -------------------------------------------------------- */
+/* ---- state of each signal ---------------------------------------------------------- */
 
 static void say(struct skep_instance *inst, const struct cgroup_state *st, const char *name,
 		enum skep_signal_state state, const char *how, const char *why)

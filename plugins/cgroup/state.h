@@ -213,7 +213,7 @@ struct cgroup_state {
 	struct groups groups;
 	uint64_t page_size;
 	uint32_t pass;
-	uint64_t lost_told, seen_told; /* the kernel side's losses reported so far */
+	uint64_t lost_reported, seen_reported; /* the kernel side's losses reported so far */
 };
 
 /* One event of the ring. The fuzzer calls it too. */
@@ -221,7 +221,7 @@ void cgroup_event(struct cgroup_state *, const void *data, size_t size);
 
 /* ---- load.c ---- */
 
-void cgroup_load(struct skep_instance *, struct cgroup_state *); /* reports what it could not load */
+void cgroup_load(struct skep_instance *, struct cgroup_state *); /* reports each program that it could not load */
 void cgroup_drain(struct cgroup_state *);
 void cgroup_unload(struct cgroup_state *);
 void cgroup_say_signals(struct skep_instance *, struct cgroup_state *);

@@ -59,7 +59,7 @@ static void read_row(void *arg, const void *key_, const void *value)
 	/* the ring was full, or the file closed meanwhile: the next open or call sends the path, if there is one */
 	if (!row->path && key->pid && p->group != key->group && row->waits++ < PATH_PASSES)
 		return;
-	memcpy(row->told, value, c->kind->row_size);
+	memcpy(row->reported, value, c->kind->row_size);
 	rec.id = c->attached[slot].scope.id;
 	c->st->host->emit(c->st->inst, c->stream, key->pid ? &process : NULL, p->now_ns, &rec);
 }
@@ -178,7 +178,8 @@ static int begin(struct files_count *c, unsigned slot)
 		err = c->kind->begin(c, c->group[slot]);
 	if (err) {
 		remove_rows(c, c->group[slot], 0);
-		return c->st->host->fail(c->st->inst, err, "no room for another attachment: %s; raise the option %s_rows",
+		return c->st->host->fail(c->st->inst, err,
+					 "no room for another attachment: %s; raise the option %s_rows",
 				      strerror(-err), c->kind->name);
 	}
 	__atomic_store_n(&shared->groups[slot], c->group[slot], __ATOMIC_RELEASE);

@@ -15,15 +15,18 @@ const char *const filelat_op_names[FILELAT_OPS] = {
 #define OPENS_DELTA(m_, n_, h_) SKEP_FIELD(struct opens_record, m_, n_, SKEP_T_U64, SKEP_S_DELTA, "{open}", h_)
 
 static const struct skep_field opens_fields[] = {
-	OPENS(id, "detail.id", SKEP_T_U64, "of the attachment that asked"),
+	OPENS(id, "detail.id", SKEP_T_U64, "id of the attachment"),
 	OPENS(path, "file.path", SKEP_T_STR,
-	     "by which it was first opened, seen from the process's root; of one that failed as it was asked for"),
-	OPENS(error, "error.type", SKEP_T_STR, "why it failed (ENOENT, EACCES, ...); empty: it did not"),
-	OPENS_DELTA(opens, "opens", "that succeeded, since the record before"),
-	OPENS_DELTA(writes, "writes", "of them for writing"),
-	OPENS_DELTA(created, "created", "of them made the file"),
-	OPENS_DELTA(failed, "failed", "that failed"),
-	OPENS(first_ns, "first_seen", SKEP_T_TIME, "when the process opened it first while this was attached"),
+	     "path of the first open, seen from the process's root; for a failed open the given path"),
+	OPENS(error, "error.type", SKEP_T_STR,
+	      "error of a failed open (ENOENT, EACCES, ...); empty: the open succeeded"),
+	OPENS_DELTA(opens, "opens", "opens that succeeded, since the last record"),
+	OPENS_DELTA(writes, "writes", "part of opens for writing"),
+	OPENS_DELTA(created, "created", "part of opens that made the file"),
+	OPENS_DELTA(failed, "failed", "opens that failed"),
+	SKEP_FIELD(struct opens_record, size, "size_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
+		   "size of the file at its last open; of a failed open 0"),
+	OPENS(first_ns, "first_seen", SKEP_T_TIME, "first open by the process while the detail was attached"),
 };
 
 static const struct skep_stream opens_stream =
@@ -34,16 +37,17 @@ static const struct skep_stream opens_stream =
 #define FILELAT_DELTA(m_, n_, u_, h_) SKEP_FIELD(struct filelat_record, m_, n_, SKEP_T_U64, SKEP_S_DELTA, u_, h_)
 
 static const struct skep_field filelat_fields[] = {
-	FILELAT(id, "detail.id", SKEP_T_U64, "of the attachment that asked"),
+	FILELAT(id, "detail.id", SKEP_T_U64, "id of the attachment"),
 	FILELAT(path, "file.path", SKEP_T_STR,
-	     "by which the process used it first, seen from its root; \"other\": all files without a row of their own"),
+	     "path by which the process first used the file, seen from its root; \"other\": "
+	     "all files without a row of their own"),
 	FILELAT(operation, "operation", SKEP_T_STR, "read, write or sync"),
-	FILELAT_DELTA(calls, "calls", "{call}", "that ended, since the record before"),
-	FILELAT_DELTA(bytes, "bytes", "By", "that they read or wrote"),
-	FILELAT_DELTA(errors, "errors", "{call}", "of them failed"),
-	FILELAT_DELTA(sum_ns, "sum_ns", "ns", "time in all of them"),
+	FILELAT_DELTA(calls, "calls", "{call}", "calls that ended, since the last record"),
+	FILELAT_DELTA(bytes, "bytes", "By", "bytes that these calls read or wrote"),
+	FILELAT_DELTA(errors, "errors", "{call}", "part of calls that failed"),
+	FILELAT_DELTA(sum_ns, "sum_ns", "ns", "sum of the calls' times"),
 	SKEP_FIELD(struct filelat_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns",
-		   "calls by how long each took"),
+		   "distribution of the calls' times"),
 };
 
 static const struct skep_stream filelat_stream =
@@ -58,13 +62,15 @@ const struct skep_stream *const files_streams[N_STREAMS] = {
 const struct skep_detail files_details[N_DETAILS] = {
 	[DETAIL_OPENS] = {
 		.name = "opens",
-		.help = "which files are opened, by path and process; where fexit is refused a hook on every system call of the host",
+		.help = "which files are opened, by path and process; where fexit is refused a hook on every system "
+			"call of the host",
 		.stream = STREAM_OPENS,
 		.scopes = SKEP_SCOPE_ANY,
 	},
 	[DETAIL_FILELAT] = {
 		.name = "filelat",
-		.help = "how long reads, writes and syncs of files take, by path and process; hooks on every system call of the host",
+		.help = "how long reads, writes and syncs of files take, by path and process; hooks on every system "
+			"call of the host",
 		.stream = STREAM_FILELAT,
 		.scopes = SKEP_SCOPE_ANY,
 	},

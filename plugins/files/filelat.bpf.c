@@ -3,8 +3,8 @@
  * plugins/files/filelat.bpf.c - measures how long calls on files take, by process and file.  skepd loads it while the
  * detail "filelat" is attached.
  *
- * Between the begin and the end of a system call the program waits for page cache, file system, network and disk.  The
- * two programs see the calls that name a file, on every kernel alike; I/O through memory (mmap) or io_uring is no call.
+ * Between the begin and the end of a system call a process waits for page cache, file system, network and disk.  Two
+ * programs see the calls that name a file, on every kernel alike.  I/O through memory (mmap) or io_uring is no call.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -28,13 +28,13 @@ struct {
 struct work {
 	struct skep_file_scratch s;
 	struct skep_file_key others;   /* of the row "other" */
-	__u64 slot, ns, bytes, failed; /* of the call */
+	__u64 slot, ns, bytes, failed; /* slot of the call's time; its time, bytes, and 1 if it failed */
 	__u64 newest;                  /* highest number of an attachment when the call began */
 	/* attachments; not in a register, where the verifier of 5.10 follows each of its 2^16 values */
 	__u64 mask;
 	struct filelat_row fresh;      /* a new row: too large for the stack */
 };
-/* One for the program at the begin of calls, one for the program at their end: they can interrupt each other. */
+/* Two elements: for the program at the begin of calls, and for the one at their end. One can interrupt the other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -98,7 +98,7 @@ __noinline int count(__u32 slot)
 /* FILELAT_WHAT() of the call, with 0x100 for a 32-bit program; 0: the call has no file. */
 static __always_inline __u32 what_is(__u64 nr)
 {
-	nr &= ~0x40000000ull; /* x32 has other numbers for readv and its like, which are not followed */
+	nr &= ~0x40000000ull; /* x32 has other numbers for readv and similar calls: skep does not count these */
 	if (nr >= FILELAT_CALLS || !(calls_native[nr] | calls_32[nr]))
 		return 0;
 	return files_call_is_32() ? calls_32[nr] | 0x100u : calls_native[nr];
@@ -165,8 +165,8 @@ int on_enter(__u64 *ctx)
 
 /*
  * Does the entry belong to the call that ends now?  The kernel skips a program that already runs on that CPU: when it
- * skips the end of a call, the entry stays.  Another call passes for it only when the kernel skipped its begin too, and
- * it is on the same file.
+ * skips the end of a call, the entry stays.  The program takes another call for it only when the kernel also skipped
+ * that call's begin, and both calls are on the same file.
  */
 static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32 what, struct task_struct *p,
 				 void *file)
@@ -174,7 +174,7 @@ static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32
 	if (c->nr != NUMBER(files_call_number(ctx[0])) || c->fd != fd_of(ctx, what) ||
 	    c->thread_ns != BPF_CORE_READ(p, start_boottime))
 		return 0;
-	/* another thread may have replaced the file; what the call began on may be a pipe */
+	/* another thread may have put a file in place of the pipe or socket on which the call began */
 	return !file || (__u64)file == c->file || skep_file_is_data(BPF_CORE_READ((struct file___open *)file, f_inode));
 }
 
@@ -188,7 +188,7 @@ static __always_inline void fill(struct work *w, const struct filelat_call *c, s
 	w->s.key.generation = c->generation;
 	w->s.key.what = c->op;
 	w->s.key.reserved = 0;
-	/* another thread may have closed the file and opened another: then the next call sends the path */
+	/* another thread may have closed the file and opened another file: then the next call sends the path */
 	w->s.path = (__u64)file == c->file ? (__u64)__builtin_preserve_access_index(&file->f_path) : 0;
 	w->s.given = 0;
 	w->ns = now > c->start_ns ? now - c->start_ns : 0;

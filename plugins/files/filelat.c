@@ -11,18 +11,18 @@
 
 static bool filelat_record(const struct skep_file_row *row, const void *value, struct files_record *ret)
 {
-	const struct filelat_row *told = (const struct filelat_row *)row->told, *now = value;
+	const struct filelat_row *reported = (const struct filelat_row *)row->reported, *now = value;
 	struct filelat_record *rec = &ret->filelat;
 
 	*rec = (struct filelat_record){
 		.path = row->key.pid ? skep_file_row_path(row) : skep_text("other"),
 		.operation = skep_text(filelat_op_names[row->key.what < FILELAT_OPS ? row->key.what : FILELAT_NONE]),
-		.bytes = now->bytes - told->bytes,
-		.errors = now->errors - told->errors,
-		.sum_ns = now->sum_ns - told->sum_ns,
+		.bytes = now->bytes - reported->bytes,
+		.errors = now->errors - reported->errors,
+		.sum_ns = now->sum_ns - reported->sum_ns,
 	};
 	for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++) {
-		ret->slots[k] = now->slots[k] - told->slots[k];
+		ret->slots[k] = now->slots[k] - reported->slots[k];
 		rec->calls += ret->slots[k];
 	}
 	rec->duration = (struct skep_hist){ .slots = ret->slots, .n = SKEP_HIST_SLOTS, .sum = rec->sum_ns };
@@ -36,7 +36,7 @@ static int filelat_begin(struct files_count *c, uint32_t group)
 
 	for (uint32_t op = FILELAT_NONE + 1; op < FILELAT_OPS && !err; op++) {
 		const struct skep_file_key key = { .group = group, .what = op };
-		struct filelat_row row = { .head = { .id = ++c->last_id, .told = 1 } };
+		struct filelat_row row = { .head = { .id = ++c->last_id, .sent = 1 } };
 
 		if (!skep_filetable_get(&c->table, row.head.id, &key))
 			return -ENOMEM;

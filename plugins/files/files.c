@@ -83,7 +83,8 @@ static const struct skep_option options[] = {
 	  .default_value = "32768",
 	  .min = 1024,
 	  .max = 1 << 20,
-	  .help = "detail opens: rows, one for each attachment, process and file; 150 bytes each while it is attached, and the path" },
+	  .help = "detail opens: rows, one for each attachment, process and file; 150 bytes each while it is attached, "
+		  "and the path" },
 	{ .name = "opens_all",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct files_probe, opt_opens_all),
@@ -95,7 +96,8 @@ static const struct skep_option options[] = {
 	  .default_value = "2048",
 	  .min = 64,
 	  .max = 65536,
-	  .help = "detail filelat: rows, one for each attachment, process, file and operation; 4 KiB each while it is attached" },
+	  .help = "detail filelat: rows, one for each attachment, process, file and operation; 4 KiB each while it is "
+		  "attached" },
 	{ 0 },
 };
 

@@ -3,9 +3,9 @@
  * plugins/files/opens.bpf.c - counts the files that processes open, by path and process.  skepd loads it while the
  * detail "opens" is attached.
  *
- * Every open passes do_filp_open() (do_file_open() in 7.2), also io_uring's and exec's.  Its end has the file, or the
- * error and the name as given, in kernel memory.  Where a kernel refuses fexit programs, a program at the end of each
- * system call sees what open, openat, openat2 and creat opened; it costs every call of the host.
+ * Every open passes do_filp_open() (do_file_open() in 7.2), also an open by io_uring or exec.  At its end the file, or
+ * the error and the given name, are in kernel memory.  Where a kernel refuses fexit programs, a program at the end of
+ * each system call sees the files that open, openat, openat2 and creat opened; it costs time in every call of the host.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -28,19 +28,24 @@ struct {
 	__type(value, struct skep_file_scratch);
 } scratch SEC(".maps");
 
+#define OPENED 0x80000000u /* set in `mode` of each open that succeeded: f_mode of access mode 3 has no low bit */
 /* An open. */
-#define OPENED 0x80000000u /* in mode of each open that succeeded: f_mode of access mode 3 has no low bit */
 struct seen {
 	struct task_struct *task;
 	__u32 mask; /* attachments */
 	__u32 mode; /* f_mode; 0: the open failed */
+	__u64 size;
 };
 
+struct inode___size {
+	__s64 i_size;
+} __attribute__((preserve_access_index));
+
 /*
- * Counts an open in the row of s->key of the attachment in that slot.  Not static: the verifier then checks it once
- * and not at each call, which takes 400,000 steps.
+ * Counts an open in the row of s->key of the attachment in that slot.  Not static, so that the verifier checks the
+ * function once and not at each call, which takes 400,000 steps.
  */
-__noinline int count(__u32 slot, __u32 mode)
+__noinline int count(__u32 slot, __u32 mode, __u64 size)
 {
 	struct opens_row fresh = {};
 	struct skep_file_scratch *s;
@@ -58,6 +63,7 @@ __noinline int count(__u32 slot, __u32 mode)
 	}
 	if (mode) {
 		__sync_fetch_and_add(&row->opens, 1);
+		row->size = size;
 		if (mode & SKEP_FMODE_WRITE)
 			__sync_fetch_and_add(&row->writes, 1);
 		if (mode & SKEP_FMODE_CREATED)
@@ -76,7 +82,7 @@ static __always_inline void count_all(struct skep_file_scratch *s, const struct 
 #pragma unroll
 	for (__u32 slot = 0; slot < SKEP_SCOPE_SLOTS; slot++)
 		if (*(volatile __u64 *)&s->matched & 1u << slot)
-			count(slot, o->mode);
+			count(slot, o->mode, o->size);
 }
 
 /* Fills in the process and its attachments.  NULL: none. */
@@ -108,6 +114,7 @@ static __always_inline void opened(struct skep_file_scratch *s, struct seen *o, 
 	if (o->mode & SKEP_FMODE_PATH || (!any_kind && !skep_file_is_data(inode)))
 		return;
 	o->mode |= OPENED;
+	o->size = (__u64)BPF_CORE_READ((struct inode___size *)inode, i_size);
 	skep_file_key_of(&s->key, inode);
 	s->path = (__u64)__builtin_preserve_access_index(&((struct file *)file)->f_path);
 	s->given = 0;
@@ -174,7 +181,7 @@ int on_open(__u64 *ctx)
 	struct seen o = {};
 	__s64 ret = 0;
 
-	/* read as a number: the verifier allows no sign and no half of a pointer */
+	/* reads the result as a number: the verifier allows neither a sign nor half of a pointer */
 	if (bpf_probe_read_kernel(&ret, sizeof(ret), &ctx[3]) || files_is_restart(ret))
 		return 0;
 	s = begin(&o);

@@ -43,17 +43,18 @@ static const char *error_name(uint32_t error, char buf[32])
 
 static bool opens_record(const struct skep_file_row *row, const void *value, struct files_record *ret)
 {
-	const struct opens_row *told = (const struct opens_row *)row->told, *now = value;
+	const struct opens_row *reported = (const struct opens_row *)row->reported, *now = value;
 	const char *name = error_name(row->key.what, ret->error);
 	uint32_t len = (uint32_t)strlen(name);
 
 	ret->opens = (struct opens_record){
 		.path = skep_file_row_path(row),
 		.error = { .ptr = name, .len = len, .total = len },
-		.opens = now->opens - told->opens,
-		.writes = now->writes - told->writes,
-		.created = now->created - told->created,
-		.failed = now->failed - told->failed,
+		.opens = now->opens - reported->opens,
+		.writes = now->writes - reported->writes,
+		.created = now->created - reported->created,
+		.failed = now->failed - reported->failed,
+		.size = now->size,
 		.first_ns = now->head.first_ns,
 	};
 	return ret->opens.opens || ret->opens.failed;

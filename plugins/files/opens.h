@@ -14,6 +14,7 @@ struct opens_row {
 	__u64 writes;  /* of these, for writing */
 	__u64 created; /* of these, made the file */
 	__u64 failed;
+	__u64 size; /* bytes of the file at its last open */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
  * plugins/files/rows.bpf.h - kernel side of both details: rows by process and file, their paths, arguments of system
- * calls.  Define FILES_ROW, the type of a row's value, before it.
+ * calls.  An object defines FILES_ROW, the type of a row's value, before it includes this header.
  */
 #ifndef SKEP_FILES_ROWS_BPF_H
 #define SKEP_FILES_ROWS_BPF_H
@@ -51,12 +51,12 @@ static __always_inline FILES_ROW *files_row(struct skep_file_scratch *s, FILES_R
 	return bpf_map_lookup_elem(&rows, &s->key);
 }
 
-/* Sends the path of a row once.  s->path and s->given both 0: no path is known now, the next open or call sends it. */
+/* Sends the path of a row once. known 0: the program cannot find the path now; the next open or call sends it. */
 static __always_inline void files_send_path(struct skep_file_scratch *s, struct skep_file_head *row, int known)
 {
 	__u64 flags;
 
-	if (row->told)
+	if (row->sent)
 		return;
 	flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= FILES_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP
 										     : BPF_RB_NO_WAKEUP;
@@ -64,7 +64,8 @@ static __always_inline void files_send_path(struct skep_file_scratch *s, struct 
 		__sync_fetch_and_add(&shared.counters.unsent, 1);
 }
 
-#define ERESTARTSYS 512 /* to ERESTART_RESTARTBLOCK 516: the call begins again, or its error becomes EINTR */
+/* from 512 to ERESTART_RESTARTBLOCK, 516: the kernel restarts the call, or turns the error into EINTR */
+#define ERESTARTSYS 512
 
 static __always_inline int files_is_restart(__s64 ret)
 {
@@ -74,7 +75,7 @@ static __always_inline int files_is_restart(__s64 ret)
 /* ---- system calls: the number, and an argument, from struct pt_regs ------------- */
 
 #if defined(__TARGET_ARCH_x86)
-#define TS_COMPAT 2u /* arch/x86/include/asm/thread_info.h: a call by the 32-bit way */
+#define TS_COMPAT 2u /* arch/x86/include/asm/thread_info.h: the call came through the 32-bit entry */
 
 static __always_inline int files_call_is_32(void)
 {
@@ -97,7 +98,7 @@ static __always_inline __u64 files_call_arg(__u64 regs_, int is_32, __u32 arg)
 	return arg == 0 ? regs->di : arg == 1 ? regs->si : regs->dx;
 }
 #elif defined(__TARGET_ARCH_arm64)
-/* 32-bit programs have other numbers and are not followed: user space reports it. */
+/* 32-bit programs have other call numbers: the programs skip them, and user space reports it. */
 static __always_inline int files_call_is_32(void)
 {
 	return 0;

@@ -26,7 +26,7 @@ struct opens_record {
 	uint64_t id; /* of the attachment */
 	struct skep_str path, error;
 	uint64_t opens, writes, created, failed;
-	uint64_t first_ns;
+	uint64_t size, first_ns;
 };
 
 /* Calls of a process on a file, of one operation, since its record before. */
@@ -55,7 +55,6 @@ struct files_count;
 struct files_kind {
 	const char *name;
 	size_t row_size;
-	const char *delayed, *others; /* counters; others: NULL where there is no row "other" */
 	/* Loads and attaches the programs, and sets count->kernel. 0, or what host->fail() returned. */
 	int (*load)(struct files_probe *);
 	void (*unload)(struct files_probe *);
@@ -64,7 +63,7 @@ struct files_kind {
 	void (*signal)(const struct files_probe *); /* reports how the kernel measures it */
 	/* A new attachment's first rows; NULL: none. 0 or -errno. */
 	int (*begin)(struct files_count *, uint32_t group);
-	/* The growth of a row since row->told, without the id. false: none. */
+	/* Computes the growth of a row since its last record, without the id. false: none. */
 	bool (*record)(const struct skep_file_row *row, const void *now, struct files_record *ret);
 };
 

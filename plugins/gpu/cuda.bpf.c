@@ -2,8 +2,8 @@
 /*
  * plugins/gpu/cuda.bpf.c - the detail "cuda": the kernel counts calls into libcuda. User space attaches uprobes process
  * by process, and each hit counts into the element of its process. A call costs the trap, one look-up and a few
- * additions; no record leaves the kernel. No attach cookies: they came with 5.15, hence a program for each kind of
- * call.
+ * additions; no record leaves the kernel. There is a program for each kind of call, as kernels before 5.15 have no
+ * attach cookies.
  */
 #include <linux/ptrace.h>
 

@@ -195,7 +195,7 @@ out:
 	return err;
 }
 
-/* By descriptor: probes the file that was parsed, whatever file has that path now. */
+/* Attaches by descriptor, so that it probes the parsed file even if another file has the path now. */
 int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_link **links, bool *ret_stepped,
 	       char *why, size_t why_size)
 {

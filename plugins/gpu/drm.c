@@ -168,7 +168,7 @@ static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, 
 		if (!busy)
 			e->use.idle_ns += interval_ns;
 	}
-	s->told = s->told || f->n_engines;
+	s->reported = s->reported || f->n_engines;
 	s->cards[card].clients = s->cards[card].clients || f->n_engines;
 	s->cards[card].holders++;
 	s->cards[card].memory += f->has_device_memory ? f->device_memory : f->other_memory;
@@ -274,7 +274,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* /proc lists pids in ascending order: this skips those that the last search reached. */
+/* Searches /proc for users of devices. Continues after the last search's pid: /proc lists pids in ascending order. */
 static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, uint64_t interval_ns)
 {
 	uint64_t until = s->fds_read + s->budget, before;

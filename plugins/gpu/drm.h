@@ -82,7 +82,7 @@ struct drm_state {
 	uint32_t n_known;
 	uint32_t known_first;       /* where in known[] the next pass begins */
 	uint32_t known[TALLY_ROOM]; /* processes that had a device in the last pass, ascending */
-	bool told;                  /* some client reported engines */
+	bool reported;              /* some client reported engines */
 };
 
 struct drm_state *drm_new(const char *procfs, const char *sysfs, uint64_t budget);

@@ -27,7 +27,7 @@ struct {
 	__type(value, struct fence_stats);
 } drivers SEC(".maps");
 
-/* A new element's zeroes: too large for the stack. */
+/* Zeroes for a new element; they are too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

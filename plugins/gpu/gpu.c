@@ -88,6 +88,24 @@ static void gpu_flush(struct skep_instance *inst, void *state)
 		gpu_pass_begin(inst, st);
 }
 
+/*
+ * With a device, each interval's pass reports, as it asks the driver about every process.  The first pass, which looks
+ * for a driver, begins here: else the records of processes that end before the first interval would wait for it.
+ */
+static void gpu_drain(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+	uint64_t now = skep_boot_ns();
+	bool has_device = (st->nvml && st->nvml->up) || (st->drm && st->drm->present);
+
+	if (st->passing || has_device)
+		return;
+	if (nothing_here(st, now))
+		st->host->drained(inst, now);
+	else
+		gpu_pass_begin(inst, st);
+}
+
 static int gpu_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
 {
 	struct gpu_probe *st = state;
@@ -144,7 +162,8 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_accounting),
 	  .default_value = "true",
-	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); restored at the end" },
+	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); "
+		  "restored at the end" },
 	{ .name = "gpm",
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_gpm),
@@ -154,19 +173,20 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_drm),
 	  .default_value = "true",
-	  .help = "AMD, Intel and other DRM drivers, by /proc/PID/fdinfo and sysfs" },
+	  .help = "read AMD, Intel and other DRM drivers, by /proc/PID/fdinfo and sysfs" },
 	{ .name = "drm_fds",
 	  .type = SKEP_O_INT,
 	  .offset = AT(opt_drm_fds),
 	  .default_value = "20000",
 	  .min = 100,
 	  .max = 10000000,
-	  .help = "descriptors read in an interval in search of processes that hold a DRM device; of one process at most" },
+	  .help = "most descriptors that the probe reads in an interval, also of a single process, in search of DRM "
+		  "devices" },
 	{ .name = "tracepoints",
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_tracepoints),
 	  .default_value = "true",
-	  .help = "work of DRM drivers by the kernel's tracepoints, where there is a DRM device" },
+	  .help = "count the work of DRM drivers by the kernel's tracepoints, where there is a DRM device" },
 	{ .name = "cuda_library",
 	  .type = SKEP_O_STR,
 	  .offset = AT(opt_cuda_library),
@@ -183,12 +203,12 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_STR,
 	  .offset = AT(opt_procfs),
 	  .default_value = "/proc",
-	  .help = "where the host's /proc is mounted" },
+	  .help = "the folder of the host's /proc" },
 	{ .name = "sysfs",
 	  .type = SKEP_O_STR,
 	  .offset = AT(opt_sysfs),
 	  .default_value = "/sys",
-	  .help = "where the host's /sys is mounted" },
+	  .help = "the folder of the host's /sys" },
 	{ 0 },
 };
 
@@ -220,6 +240,7 @@ static const struct skep_plugin gpu_plugin = {
 	.stop = gpu_stop,
 	.close = gpu_close,
 	.flush = gpu_flush,
+	.drain = gpu_drain,
 	.details = details,
 	.detail_size = sizeof(details[0]),
 	.n_details = sizeof(details) / sizeof(details[0]),

@@ -90,7 +90,7 @@ static void emit_events(struct skep_instance *inst, struct gpu_probe *st)
 	}
 }
 
-static void tell_overflow(struct skep_instance *inst, struct gpu_probe *st)
+static void report_overflow(struct skep_instance *inst, struct gpu_probe *st)
 {
 	uint64_t n = st->tally->overflow;
 
@@ -128,10 +128,11 @@ static void done(struct skep_instance *inst, void *arg)
 		if (st->drm->cards[i].reported)
 			st->host->emit(inst, STREAM_DEVICE, NULL, st->pass_ns, &st->drm->cards[i].record);
 	emit_uses(inst, st);
-	tell_overflow(inst, st);
-	if (!st->told)
+	report_overflow(inst, st);
+	if (!st->reported)
 		gpu_signals_devices(inst, st);
-	st->told = st->told || (st->nvml && st->nvml->up && st->nvml->passes > 1) || (st->drm && st->drm->told);
+	st->reported = st->reported || (st->nvml && st->nvml->up && st->nvml->passes > 1) ||
+		       (st->drm && st->drm->reported);
 	st->host->drained(inst, st->pass_ns);
 	if (st->again) {
 		st->again = false;

@@ -83,7 +83,7 @@ void gpu_signals_devices(struct skep_instance *inst, const struct gpu_probe *st)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_MISSING, how, "no DRM device here (/sys/class/drm)");
 	else if (!st->attributes)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how, GPU_OWN_PID_NS);
-	else if (!st->drm->told)
+	else if (!st->drm->reported)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how,
 		    "found no process that holds a device whose driver reports its engines");
 	else

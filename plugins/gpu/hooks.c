@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/hooks.c - attaches the tracepoint programs where this kernel has what they need, and reads their tables
- * each interval.
+ * plugins/gpu/hooks.c - attaches the tracepoint programs that this kernel supports, and reads their tables each
+ * interval.
  */
 #include "hooks.h"
 
@@ -150,7 +150,8 @@ static void fence_start(struct hooks *h, struct skep_instance *inst, const struc
 		say(inst, host, signal, SKEP_SIGNAL_OK, how, NULL);
 	else
 		say(inst, host, signal, SKEP_SIGNAL_PARTIAL, how,
-		    "without the names of drivers: /proc/kallsyms hides addresses (needs CAP_SYSLOG, or kernel.kptr_restrict at 0)");
+		    "without the names of drivers: "
+		    "/proc/kallsyms hides addresses (needs CAP_SYSLOG, or kernel.kptr_restrict at 0)");
 out:
 	btf__free(btf);
 }
@@ -167,7 +168,8 @@ uint32_t hooks_slots(const __u64 *now, const __u64 *before, uint64_t *ret)
 	return last;
 }
 
-static void tell_lost(struct skep_instance *inst, const struct skep_host *host, int fd, unsigned stream, uint64_t *seen)
+static void report_lost(struct skep_instance *inst, const struct skep_host *host, int fd, unsigned stream,
+			uint64_t *seen)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct gpu_lost *lost = cpus > 0 ? calloc((size_t)cpus, sizeof(*lost)) : NULL;
@@ -226,7 +228,7 @@ static void fence_sample(struct hooks *h, struct skep_instance *inst, const stru
 		if (rec.emitted || rec.signaled || rec.waits)
 			host->emit(inst, STREAM_FENCE, NULL, now_ns, &rec);
 	}
-	tell_lost(inst, host, bpf_map__fd(h->fence->maps.lost), STREAM_FENCE, &h->fence_lost);
+	report_lost(inst, host, bpf_map__fd(h->fence->maps.lost), STREAM_FENCE, &h->fence_lost);
 }
 
 /* ---- the GPU scheduler ------------------------------------------------------------------ */
@@ -354,7 +356,7 @@ static void ring_sample(struct hooks *h, struct skep_instance *inst, const struc
 		host->emit(inst, STREAM_SCHED, NULL, now_ns, &rec);
 	}
 	hooks_rings_forget(h, fd, now_ns);
-	tell_lost(inst, host, bpf_map__fd(h->ring->maps.lost), STREAM_SCHED, &h->ring_lost);
+	report_lost(inst, host, bpf_map__fd(h->ring->maps.lost), STREAM_SCHED, &h->ring_lost);
 }
 
 /* ---- both ---------------------------------------------------------------------------------- */

@@ -102,7 +102,7 @@ struct nvml_state {
 struct nvml_state *nvml_new(void);
 struct nvml_state *nvml_free(struct nvml_state *);
 
-/* Opens the library and the driver. 0; -ENOENT: not installed (why says what is missing). May be tried again. */
+/* Opens the library and the driver. 0; -ENOENT: not installed (why names the missing part). May be called again. */
 int nvml_open(struct nvml_state *, const char *path);
 /* Restores the changed settings and releases the driver. */
 void nvml_close(struct nvml_state *);

@@ -2,8 +2,8 @@
 /*
  * plugins/gpu/nvml_process.c - the processes that held a device, and their shares of its work. The device's busy time
  * is exact enough (see read_utilization); the driver's samples by process give the proportion. So a device's processes
- * add up to the device, whatever the samples' period. At a process's end the driver's own accounting, which also has
- * processes that lived between two passes, adds the missing part.
+ * add up to the device, with any period of the samples. At a process's end the driver's own accounting adds the missing
+ * part; it also has processes that lived between two passes.
  */
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/gpu/ring.bpf.c - the GPU scheduler that DRM drivers share (gpu_sched: amdgpu, xe, nouveau, panfrost, v3d,
- * etnaviv, lima ...): jobs queued, started and finished by ring. Its tracepoints were renamed in 6.17 and belong to a
- * module, so these are raw tracepoints that user space attaches by either name. They are an object of their own, since
- * only the module's BTF has their types.
+ * plugins/gpu/ring.bpf.c - counts jobs by ring in the GPU scheduler that DRM drivers share (gpu_sched: amdgpu, xe,
+ * nouveau, panfrost, v3d, etnaviv, lima ...): queued, started, finished. The tracepoints belong to a module, and 6.17
+ * renamed them, so user space attaches raw tracepoints by either name. The programs are in an object of their own,
+ * since only the module's BTF has their types.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/hist.bpf.h>

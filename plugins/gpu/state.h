@@ -34,7 +34,7 @@ struct gpu_probe {
 	bool attributes;       /* pids of drivers and /proc are those of the records: skep/pidns.h */
 	bool passing;          /* a pass is under way on the pool and owns nvml, drm and tally */
 	bool again;            /* a flush waits: begin another pass at once */
-	bool told;             /* the devices' signals were reported while a device was present */
+	bool reported;         /* the devices' signals were reported while a device was present */
 	uint64_t pass_ns;      /* the pass's beginning */
 	uint64_t retry_ns;     /* when to look for a driver again */
 	uint64_t seen_overflow;

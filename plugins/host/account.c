@@ -55,8 +55,8 @@ static bool has_word(struct text line, const char *wanted)
 {
 	struct text word;
 
-	while (text_word(&line, &word))
-		if (text_is(word, wanted))
+	while (skep_text_word(&line, &word))
+		if (skep_text_is(word, wanted))
 			return true;
 	return false;
 }
@@ -67,8 +67,8 @@ void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *
 
 	*ret = (struct cpu_accounting){ 0 };
 	read_types(btf_path, ret);
-	if (text_line_at(root, "proc/cmdline", line, sizeof(line)) == 0) {
-		struct text t = text_of(line);
+	if (skep_text_line_at(root, "proc/cmdline", line, sizeof(line)) == 0) {
+		struct text t = skep_text_of(line);
 
 		ret->irq_time_off = has_word(t, "tsc=noirqtime") || has_word(t, "tsc=unstable");
 		ret->tickless_off = has_word(t, "nohz=off") || has_word(t, "nohz=0");
@@ -78,9 +78,9 @@ void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *
 	 * The kernel stops timing interrupts when the TSC is unstable, and removes it from the list
 	 * (arch/x86/kernel/tsc.c).
 	 */
-	if (text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
-			 sizeof(line)) == 0 &&
-	    !has_word(text_of(line), "tsc"))
+	if (skep_text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
+			      sizeof(line)) == 0 &&
+	    !has_word(skep_text_of(line), "tsc"))
 		ret->irq_time_off = true;
 #endif
 }

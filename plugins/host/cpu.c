@@ -31,11 +31,11 @@ static bool modes(struct text *t, uint64_t ticks[CPU_MODES])
 
 	for (unsigned i = 0; i < CPU_MODES; i++)
 		ticks[i] = 0;
-	while (text_word(&rest, &word)) {
+	while (skep_text_word(&rest, &word)) {
 		struct text w = word;
 		uint64_t v;
 
-		if (!text_u64(&w, &v))
+		if (!skep_text_u64(&w, &v))
 			return false;
 		if (n < CPU_MODES)
 			ticks[n] = v;
@@ -69,7 +69,7 @@ static int one_cpu(struct cpu_snapshot *s, struct text line)
 	uint64_t number;
 	int err;
 
-	if (!text_u64(&line, &number) || number >= CPU_MOST || !modes(&line, now.ticks))
+	if (!skep_text_u64(&line, &number) || number >= CPU_MOST || !modes(&line, now.ticks))
 		return -EBADMSG;
 	err = cpu_room(s, number);
 	if (err)
@@ -85,7 +85,7 @@ static int one_cpu(struct cpu_snapshot *s, struct text line)
 
 static bool count(struct text *line, uint64_t *ret)
 {
-	return text_u64(line, ret);
+	return skep_text_u64(line, ret);
 }
 
 int cpu_parse(struct text all, struct cpu_snapshot *s, struct cpu_counts *c, uint64_t *ret_bad)
@@ -98,27 +98,27 @@ int cpu_parse(struct text all, struct cpu_snapshot *s, struct cpu_counts *c, uin
 		s->cpu[i].online = false;
 	s->n = s->online = 0;
 	*c = (struct cpu_counts){ 0 };
-	while (text_line(&all, &line)) {
+	while (skep_text_line(&all, &line)) {
 		bool ok = true;
 
-		if (text_skip(&line, "cpu ")) {
+		if (skep_text_skip(&line, "cpu ")) {
 			ok = modes(&line, s->total);
 			total |= ok;
-		} else if (text_skip(&line, "cpu")) {
+		} else if (skep_text_skip(&line, "cpu")) {
 			int err = one_cpu(s, line);
 
 			if (err == -ENOMEM)
 				return err;
 			ok = err == 0;
-		} else if (text_skip(&line, "intr ")) {
+		} else if (skep_text_skip(&line, "intr ")) {
 			ok = count(&line, &c->interrupts); /* the first number is their sum */
-		} else if (text_skip(&line, "ctxt ")) {
+		} else if (skep_text_skip(&line, "ctxt ")) {
 			ok = count(&line, &c->switches);
-		} else if (text_skip(&line, "processes ")) {
+		} else if (skep_text_skip(&line, "processes ")) {
 			ok = count(&line, &c->created);
-		} else if (text_skip(&line, "procs_running ")) {
+		} else if (skep_text_skip(&line, "procs_running ")) {
 			ok = count(&line, &c->running);
-		} else if (text_skip(&line, "procs_blocked ")) {
+		} else if (skep_text_skip(&line, "procs_blocked ")) {
 			ok = count(&line, &c->blocked);
 		}
 		bad += !ok;
@@ -172,7 +172,7 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 		if (online(before, i) && online(now, i))
 			add(ret->time_ns, before->cpu[i].ticks, now->cpu[i].ticks, tick_ns);
 
-	/* the scheduler's sum is over all CPUs, including those that went online or offline between the snapshots */
+	/* the scheduler's sum is over all CPUs, including CPUs that went online or offline between the snapshots */
 	ret->task_known = !ret->changed && before->task_ns && now->task_ns;
 	if (ret->task_known)
 		ret->task_ns = (int64_t)(now->task_ns - before->task_ns);

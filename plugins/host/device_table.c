@@ -33,12 +33,12 @@ int device_table_find(struct device_table *s, struct text name, struct device **
 {
 	struct device *e;
 
-	if (text_len(name) == 0 || text_len(name) >= DEVICE_NAME)
+	if (skep_text_len(name) == 0 || skep_text_len(name) >= DEVICE_NAME)
 		return -EINVAL;
-	if (s->next < s->n && text_is(name, s->entry[s->next].name))
+	if (s->next < s->n && skep_text_is(name, s->entry[s->next].name))
 		return found(s, s->next, ret, ret_fresh);
 	for (uint32_t i = 0; i < s->n; i++)
-		if (text_is(name, s->entry[i].name))
+		if (skep_text_is(name, s->entry[i].name))
 			return found(s, i, ret, ret_fresh);
 	if (s->n == DEVICE_MOST)
 		return -ENOSPC;
@@ -53,7 +53,7 @@ int device_table_find(struct device_table *s, struct text name, struct device **
 	}
 	e = &s->entry[s->n++];
 	*e = (struct device){ .pass = s->pass };
-	text_copy(name, e->name, sizeof(e->name));
+	skep_text_copy(name, e->name, sizeof(e->name));
 	s->next = s->n;
 	*ret = e;
 	*ret_fresh = true;

@@ -24,14 +24,14 @@ int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK])
 	struct text name, word;
 	unsigned n = 0;
 
-	if (!text_u64(&line, &major) || !text_u64(&line, &minor) || !text_word(&line, &name))
+	if (!skep_text_u64(&line, &major) || !skep_text_u64(&line, &minor) || !skep_text_word(&line, &name))
 		return -EBADMSG;
 	for (unsigned i = 0; i < N_DISK; i++)
 		value[i] = 0;
-	while (text_word(&line, &word)) {
+	while (skep_text_word(&line, &word)) {
 		struct text w = word;
 
-		if (!text_u64(&w, &v))
+		if (!skep_text_u64(&w, &v))
 			return -EBADMSG;
 		if (n < N_DISK)
 			value[n] = v;
@@ -49,11 +49,11 @@ static bool sys_path(char *path, size_t size, const char *name, const char *rest
 {
 	char folder[DEVICE_NAME];
 
-	text_copy(text_of(name), folder, sizeof(folder));
+	skep_text_copy(skep_text_of(name), folder, sizeof(folder));
 	for (char *at = folder; *at; at++)
 		if (*at == '/')
 			*at = '!';
-	return text_format(path, size, "sys/block/%s%s", folder, rest);
+	return skep_text_format(path, size, "sys/block/%s%s", folder, rest);
 }
 
 static bool has_slaves(const struct host_probe *st, const char *name)
@@ -130,7 +130,7 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 	if (!host_read(st, FILE_DISKSTATS, &text))
 		return;
 	device_table_begin(&st->disks);
-	while (text_line(&text, &line)) {
+	while (skep_text_line(&text, &line)) {
 		uint64_t value[N_DISK];
 		struct device *e;
 		struct text name;

@@ -121,7 +121,8 @@ static void abandon(struct skep_instance *inst, struct host_probe *st, uint32_t 
 	s->local_next_ns = s->network_next_ns = now_ns; /* a new thread does the rest of the round at once */
 	if (m)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "%s (%s from %s): statvfs hangs; skep reports it as stale until it answers, check the server", m->path,
+			      "%s (%s from %s): statvfs hangs; "
+			      "skep reports it as stale until it answers, check the server", m->path,
 			      m->type, m->device);
 	st->host->counter_add(st->stale, 1);
 }
@@ -159,8 +160,8 @@ static void refresh(struct skep_instance *inst, struct host_probe *st)
 	uint32_t kept = 0;
 
 	/* skepd's own mounts; with another root those of the host's process 1, whose paths are below that root */
-	if (text_read_at(&st->buffer, st->root,
-			 strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
+	if (skep_text_read_at(&st->buffer, st->root,
+			      strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
 		return;
 	mounts_parse(text, &s->mounts);
 	host_bad_line(st, s->mounts.bad);
@@ -200,7 +201,7 @@ static void begin_round(struct skep_instance *inst, struct host_probe *st, uint6
 			emit(inst, st, m, answer_of(s, m->major, m->minor), now_ns);
 			continue;
 		}
-		if (!due(st, m, now_ns) || !text_format(q[n].path, sizeof(q[n].path), "%s%s", root, m->path))
+		if (!due(st, m, now_ns) || !skep_text_format(q[n].path, sizeof(q[n].path), "%s%s", root, m->path))
 			continue;
 		q[n].major = m->major;
 		q[n].minor = m->minor;
@@ -232,7 +233,8 @@ void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64
 			if (!s->too_many_said)
 				st->host->log(
 					inst, SKEP_LOG_WARNING,
-					"statvfs hangs on %u file systems: host.filesystem stops until one of them answers, check their servers",
+					"statvfs hangs on %u file systems: "
+					"host.filesystem stops until one of them answers, check their servers",
 					STUCK_MOST);
 			s->too_many_said = true;
 			return;

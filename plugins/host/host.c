@@ -53,7 +53,7 @@ void host_post(struct skep_instance *inst, const struct host_probe *st, uint64_t
 
 bool host_read(struct host_probe *st, int file, struct text *ret)
 {
-	return st->file[file] >= 0 && text_read(&st->buffer, st->file[file], ret) == 0;
+	return st->file[file] >= 0 && skep_text_read(&st->buffer, st->file[file], ret) == 0;
 }
 
 static int host_open(struct skep_instance *inst, void *state, const struct skep_host *host)
@@ -158,7 +158,7 @@ static void host_close(struct skep_instance *inst, void *state)
 	device_table_free(&st->disks);
 	device_table_free(&st->interfaces);
 	cpu_close(st);
-	text_buffer_free(&st->buffer);
+	skep_text_buffer_free(&st->buffer);
 	if (!st->host)
 		return; /* open() has not run: file[] and root hold no descriptors */
 	for (int i = 0; i < N_FILES; i++)
@@ -188,7 +188,8 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_network_filesystems),
 	  .default_value = "60s",
-	  .help = "how often it does on file systems that ask a server (nfs, lustre, fuse, ...); 0s: never" },
+	  .help = "how often the probe does this on file systems that ask a server (nfs, lustre, fuse, ...); 0s: "
+		  "never" },
 	{ .name = "filesystem_timeout",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_filesystem_timeout),

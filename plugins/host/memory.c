@@ -55,13 +55,13 @@ static int meminfo_line(struct text line, struct text name, uint64_t *ret)
 	uint64_t v;
 
 	line.at = name.end + 1;
-	if (!text_u64(&line, &v))
+	if (!skep_text_u64(&line, &v))
 		return -EBADMSG;
-	if (!text_word(&line, &unit)) {
+	if (!skep_text_word(&line, &unit)) {
 		*ret = v;
 		return 0;
 	}
-	if (!text_is(unit, "kB") || __builtin_mul_overflow(v, UINT64_C(1024), &v))
+	if (!skep_text_is(unit, "kB") || __builtin_mul_overflow(v, UINT64_C(1024), &v))
 		return -EBADMSG;
 	*ret = v;
 	return 0;
@@ -74,11 +74,11 @@ int meminfo_parse(struct text t, struct memory_record *rec, uint64_t *ret_bad)
 	unsigned next = 0;
 	struct text line;
 
-	while (text_line(&t, &line)) {
+	while (skep_text_line(&t, &line)) {
 		struct text name = line;
 		uint64_t v;
 
-		name.end = text_len(line) ? memchr(line.at, ':', text_len(line)) : NULL;
+		name.end = skep_text_len(line) ? memchr(line.at, ':', skep_text_len(line)) : NULL;
 		if (!name.end) {
 			bad++;
 			continue;
@@ -86,7 +86,7 @@ int meminfo_parse(struct text t, struct memory_record *rec, uint64_t *ret_bad)
 		for (unsigned k = 0; k < N_LINES; k++) {
 			unsigned i = (next + k) % N_LINES;
 
-			if (!text_is(name, lines[i].name))
+			if (!skep_text_is(name, lines[i].name))
 				continue;
 			if (meminfo_line(line, name, &v)) {
 				bad++;
@@ -113,17 +113,17 @@ int vmstat_parse(struct text t, uint64_t value[N_VM], unsigned *ret_found)
 	unsigned found = 0;
 	struct text line;
 
-	while (text_line(&t, &line)) {
+	while (skep_text_line(&t, &line)) {
 		struct text name;
 
 		/* nearly 200 lines, five of them of interest: most end here */
-		if (text_len(line) < 2 || (line.at[0] != 'p' && line.at[0] != 'o'))
+		if (skep_text_len(line) < 2 || (line.at[0] != 'p' && line.at[0] != 'o'))
 			continue;
-		if (!text_word(&line, &name))
+		if (!skep_text_word(&line, &name))
 			continue;
 		for (unsigned i = 0; i < N_VM; i++)
-			if (text_is(name, vmstat_names[i])) {
-				if (!text_u64(&line, &value[i]))
+			if (skep_text_is(name, vmstat_names[i])) {
+				if (!skep_text_u64(&line, &value[i]))
 					return -EBADMSG;
 				found |= 1u << i;
 			}

@@ -24,7 +24,7 @@ static const char *const network[] = {
 static bool one_of(struct text t, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (text_is(t, list[i]))
+		if (skep_text_is(t, list[i]))
 			return true;
 	return false;
 }
@@ -53,7 +53,7 @@ static bool unescape(struct text t, char *to, size_t size)
 	while (t.at < t.end) {
 		if (n + 1 >= size)
 			return false;
-		if (*t.at == '\\' && text_len(t) >= 4 && octal(t.at + 1, &to[n])) {
+		if (*t.at == '\\' && skep_text_len(t) >= 4 && octal(t.at + 1, &to[n])) {
 			t.at += 4;
 			n++;
 		} else if (*t.at == '\0') {
@@ -69,7 +69,7 @@ static bool unescape(struct text t, char *to, size_t size)
 /* "254:1" */
 static bool device_number(struct text t, uint32_t *ret_major, uint32_t *ret_minor)
 {
-	const char *colon = memchr(t.at, ':', text_len(t));
+	const char *colon = memchr(t.at, ':', skep_text_len(t));
 	struct text high, low;
 	uint64_t major, minor;
 
@@ -77,7 +77,7 @@ static bool device_number(struct text t, uint32_t *ret_major, uint32_t *ret_mino
 		return false;
 	high = (struct text){ t.at, colon };
 	low = (struct text){ colon + 1, t.end };
-	if (!text_u64(&high, &major) || !text_u64(&low, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+	if (!skep_text_u64(&high, &major) || !skep_text_u64(&low, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
 		return false;
 	*ret_major = (uint32_t)major;
 	*ret_minor = (uint32_t)minor;
@@ -87,7 +87,7 @@ static bool device_number(struct text t, uint32_t *ret_major, uint32_t *ret_mino
 /* "ro", or "ro,..." */
 static bool is_readonly(struct text options)
 {
-	return text_skip(&options, "ro") && (options.at == options.end || *options.at == ',');
+	return skep_text_skip(&options, "ro") && (options.at == options.end || *options.at == ',');
 }
 
 /* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue */
@@ -97,37 +97,37 @@ enum mount_kind mount_line(struct text line, struct mount *ret)
 	uint64_t id, parent;
 	uint32_t major, minor;
 
-	if (!text_u64(&line, &id) || !text_u64(&line, &parent) || !text_word(&line, &number) ||
-	    !text_word(&line, &root) || !text_word(&line, &path) || !text_word(&line, &options) ||
+	if (!skep_text_u64(&line, &id) || !skep_text_u64(&line, &parent) || !skep_text_word(&line, &number) ||
+	    !skep_text_word(&line, &root) || !skep_text_word(&line, &path) || !skep_text_word(&line, &options) ||
 	    !device_number(number, &major, &minor))
 		return MOUNT_BAD;
 	do {
-		if (!text_word(&line, &word))
+		if (!skep_text_word(&line, &word))
 			return MOUNT_BAD;
-	} while (!text_is(word, "-"));
+	} while (!skep_text_is(word, "-"));
 	/* type, source and super block options; an empty source is an empty word: two blanks */
-	if (!text_word(&line, &type) || !text_word(&line, &source))
+	if (!skep_text_word(&line, &type) || !skep_text_word(&line, &source))
 		return MOUNT_BAD;
-	if (!text_word(&line, &super)) {
+	if (!skep_text_word(&line, &super)) {
 		super = source;
 		source = (struct text){ source.at, source.at };
 	}
 	if (path.at[0] != '/')
 		return MOUNT_BAD;
 	/* /sys/fs/cgroup of cgroups v1 is a tmpfs that holds no files */
-	if (text_skip(&path, "/sys/") || text_skip(&path, "/proc/"))
+	if (skep_text_skip(&path, "/sys/") || skep_text_skip(&path, "/proc/"))
 		return MOUNT_PSEUDO;
 	/* in a container the root overlay is its only disk space */
-	if (ONE_OF(type, pseudo) && !(text_is(type, "overlay") && text_is(path, "/")))
+	if (ONE_OF(type, pseudo) && !(skep_text_is(type, "overlay") && skep_text_is(path, "/")))
 		return MOUNT_PSEUDO;
-	if (text_len(type) >= sizeof(ret->type) || !unescape(path, ret->path, sizeof(ret->path)) ||
+	if (skep_text_len(type) >= sizeof(ret->type) || !unescape(path, ret->path, sizeof(ret->path)) ||
 	    !unescape(source, ret->device, sizeof(ret->device)))
 		return MOUNT_TOO_LONG;
-	text_copy(type, ret->type, sizeof(ret->type));
+	skep_text_copy(type, ret->type, sizeof(ret->type));
 	ret->major = major;
 	ret->minor = minor;
 	ret->readonly = is_readonly(options) || is_readonly(super);
-	ret->network = ONE_OF(type, network) || text_skip(&type, "fuse.");
+	ret->network = ONE_OF(type, network) || skep_text_skip(&type, "fuse.");
 	return MOUNT_REAL;
 }
 
@@ -169,7 +169,7 @@ void mounts_parse(struct text t, struct mounts *m)
 
 	m->n = 0;
 	m->bad = m->left_out = 0;
-	while (text_line(&t, &line))
+	while (skep_text_line(&t, &line))
 		switch (mount_line(line, &one)) {
 		case MOUNT_BAD:
 			m->bad++;

@@ -28,7 +28,7 @@
 int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET])
 {
 	struct text name, rest;
-	const char *colon = text_len(line) ? memchr(line.at, ':', text_len(line)) : NULL;
+	const char *colon = skep_text_len(line) ? memchr(line.at, ':', skep_text_len(line)) : NULL;
 
 	if (!colon)
 		return -EBADMSG;
@@ -37,9 +37,9 @@ int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET])
 		name.at++;
 	line.at = colon + 1;
 	for (unsigned i = 0; i < N_NET; i++)
-		if (!text_u64(&line, &value[i]))
+		if (!skep_text_u64(&line, &value[i]))
 			return -EBADMSG;
-	if (text_len(name) == 0 || text_word(&line, &rest))
+	if (skep_text_len(name) == 0 || skep_text_word(&line, &rest))
 		return -EBADMSG;
 	*ret_name = name;
 	return 0;
@@ -49,7 +49,7 @@ static bool exists(const struct host_probe *st, const char *name, const char *wh
 {
 	char path[160];
 
-	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
+	return skep_text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
 	       faccessat(st->root, path, F_OK, 0) == 0;
 }
 
@@ -57,8 +57,8 @@ static bool read_u64(const struct host_probe *st, const char *name, const char *
 {
 	char path[160];
 
-	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
-	       text_u64_at(st->root, path, ret) == 0;
+	return skep_text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
+	       skep_text_u64_at(st->root, path, ret) == 0;
 }
 
 /* No interface of this namespace is the other side: the other side is in another namespace, or missing. */
@@ -85,8 +85,8 @@ static void classify(const struct host_probe *st, struct device *e, uint64_t now
 		e->link = e->index;
 	/* the file has -1, or reading fails with EINVAL, if the driver does not know the speed */
 	e->speed = read_u64(st, e->name, "speed", &mbit) && mbit < 100000000 ? mbit * 125000 : 0;
-	e->up = text_format(path, sizeof(path), "sys/class/net/%s/operstate", e->name) &&
-		text_line_at(st->root, path, state, sizeof(state)) == 0 &&
+	e->up = skep_text_format(path, sizeof(path), "sys/class/net/%s/operstate", e->name) &&
+		skep_text_line_at(st->root, path, state, sizeof(state)) == 0 &&
 		(strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0);
 }
 
@@ -150,12 +150,12 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 	if (!host_read(st, FILE_NET, &text))
 		return;
 	for (unsigned headings = 0; headings < 2; headings++)
-		if (!text_line(&text, &line)) {
+		if (!skep_text_line(&text, &line)) {
 			host_bad_line(st, 1);
 			return;
 		}
 	device_table_begin(&st->interfaces);
-	while (text_line(&text, &line)) {
+	while (skep_text_line(&text, &line)) {
 		uint64_t value[N_NET];
 		struct device *e;
 		struct text name;

@@ -45,9 +45,9 @@ static bool find_thermal(struct sensors *all, struct sensor *s, const char *fold
 
 	s->kind = THERMAL;
 	return strncmp(folder, "thermal_zone", 12) == 0 &&
-	       text_format(path, sizeof(path), "sys/class/thermal/%s/type", folder) &&
-	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
-	       text_format(s->path, sizeof(s->path), "sys/class/thermal/%s/temp", folder);
+	       skep_text_format(path, sizeof(path), "sys/class/thermal/%s/type", folder) &&
+	       skep_text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	       skep_text_format(s->path, sizeof(s->path), "sys/class/thermal/%s/temp", folder);
 }
 
 /* Sensors of processors only: others wake a disk (drivetemp) or take long (ipmi). */
@@ -56,11 +56,11 @@ static bool find_hwmon(struct sensors *all, struct sensor *s, const char *folder
 	char path[160];
 
 	s->kind = HWMON;
-	return text_format(path, sizeof(path), "sys/class/hwmon/%s/name", folder) &&
-	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	return skep_text_format(path, sizeof(path), "sys/class/hwmon/%s/name", folder) &&
+	       skep_text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
 	       (strcmp(s->name, "coretemp") == 0 || strcmp(s->name, "k10temp") == 0 ||
 		strcmp(s->name, "zenpower") == 0) &&
-	       text_format(s->path, sizeof(s->path), "sys/class/hwmon/%s/temp1_input", folder);
+	       skep_text_format(s->path, sizeof(s->path), "sys/class/hwmon/%s/temp1_input", folder);
 }
 
 /* intel-rapl:0/{name,energy_uj,max_energy_range_uj}; on AMD as well. intel-rapl-mmio lists the same packages again. */
@@ -70,11 +70,11 @@ static bool find_rapl(struct sensors *all, struct sensor *s, const char *folder)
 
 	s->kind = RAPL;
 	return strncmp(folder, "intel-rapl:", 11) == 0 &&
-	       text_format(path, sizeof(path), "sys/class/powercap/%s/name", folder) &&
-	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
-	       text_format(path, sizeof(path), "sys/class/powercap/%s/max_energy_range_uj", folder) &&
-	       text_u64_at(all->root, path, &s->range) == 0 &&
-	       text_format(s->path, sizeof(s->path), "sys/class/powercap/%s/energy_uj", folder);
+	       skep_text_format(path, sizeof(path), "sys/class/powercap/%s/name", folder) &&
+	       skep_text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	       skep_text_format(path, sizeof(path), "sys/class/powercap/%s/max_energy_range_uj", folder) &&
+	       skep_text_u64_at(all->root, path, &s->range) == 0 &&
+	       skep_text_format(s->path, sizeof(s->path), "sys/class/powercap/%s/energy_uj", folder);
 }
 
 static void find(struct skep_instance *inst, struct sensors *all, const char *folder,
@@ -102,7 +102,7 @@ static void find(struct skep_instance *inst, struct sensors *all, const char *fo
 			st->host->lost(inst, STREAM_SENSOR, SKEP_LOSS_QUEUE, 1);
 			continue;
 		}
-		text_copy(text_of(e->d_name), one.id, sizeof(one.id));
+		skep_text_copy(skep_text_of(e->d_name), one.id, sizeof(one.id));
 		all->sensor[all->n++] = one;
 	}
 	closedir(dir);
@@ -115,13 +115,13 @@ static int read_celsius(int root, const char *path, double *ret)
 	struct text t;
 	bool minus;
 	uint64_t v;
-	int err = text_line_at(root, path, line, sizeof(line));
+	int err = skep_text_line_at(root, path, line, sizeof(line));
 
 	if (err)
 		return err;
-	t = text_of(line);
-	minus = text_skip(&t, "-");
-	if (!text_u64(&t, &v))
+	t = skep_text_of(line);
+	minus = skep_text_skip(&t, "-");
+	if (!skep_text_u64(&t, &v))
 		return -EBADMSG;
 	*ret = (minus ? -1.0 : 1.0) * (double)v / 1000;
 	return 0;
@@ -135,7 +135,7 @@ static void read_all(void *arg)
 		struct sensor *s = &all->sensor[i];
 
 		if (s->kind == RAPL)
-			s->err = text_u64_at(all->root, s->path, &s->microjoules);
+			s->err = skep_text_u64_at(all->root, s->path, &s->microjoules);
 		else
 			s->err = read_celsius(all->root, s->path, &s->celsius);
 	}
@@ -220,7 +220,8 @@ int sensor_start(struct skep_instance *inst, struct host_probe *st)
 	else
 		host_signal(
 			inst, st, "host.energy", SKEP_SIGNAL_MISSING, "/sys/class/powercap (RAPL)",
-			"no energy_uj is readable: a virtual machine has none, elsewhere only root or CAP_DAC_READ_SEARCH may read it");
+			"no energy_uj is readable: "
+			"a virtual machine has none, elsewhere only root or CAP_DAC_READ_SEARCH may read it");
 	if (all->n == 0)
 		sensor_close(st);
 	return 0;

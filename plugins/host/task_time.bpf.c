@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/host/task_time.bpf.c - reads CPU time of all tasks, kernel threads too, from the scheduler's counter.
+ * plugins/host/task_time.bpf.c - reads the CPU time of all tasks, also of kernel threads, from a scheduler's counter.
  *
  * cpuacct_charge() (kernel/sched/cpuacct.c) adds each slice of each task to its cgroup's counter and to the counters of
  * all cgroups above, up to root_cpuacct_cpuusage, on each CPU.  With cgroup v2 all tasks are in that root, and no file
- * shows the counter.  It is a u64 since 5.17, before a struct of two sums; BTF has per-CPU variables since 5.11.
+ * shows the counter.  Since 5.17 it is a u64, before a struct of two sums; BTF has per-CPU variables since 5.11.
  *
- * The program is attached to nothing. User space runs it (BPF_PROG_TEST_RUN of raw tracepoints: since 5.10).
+ * The program has no hook: user space runs it (BPF_PROG_TEST_RUN of raw tracepoints, since 5.10).
  */
 #include <skep/bpf/kernel.bpf.h>
 

@@ -27,24 +27,24 @@ bool task_time_mount(struct text line, struct text *ret_path)
 	struct text word, type, options = { 0 };
 	unsigned n = 0;
 
-	while (text_word(&line, &word)) {
-		if (n == 3 && !text_is(word, "/"))
+	while (skep_text_word(&line, &word)) {
+		if (n == 3 && !skep_text_is(word, "/"))
 			return false; /* a part of the hierarchy: a container's */
 		if (n == 4)
 			*ret_path = word;
-		if (n > 5 && text_is(word, "-"))
+		if (n > 5 && skep_text_is(word, "-"))
 			break;
 		n++;
 	}
-	if (n < 6 || !text_word(&line, &type) || !text_is(type, "cgroup"))
+	if (n < 6 || !skep_text_word(&line, &type) || !skep_text_is(type, "cgroup"))
 		return false;
-	while (text_word(&line, &word))
+	while (skep_text_word(&line, &word))
 		options = word;
 	while (options.at < options.end) {
-		const char *comma = memchr(options.at, ',', text_len(options));
+		const char *comma = memchr(options.at, ',', skep_text_len(options));
 		struct text one = { options.at, comma ? comma : options.end };
 
-		if (text_is(one, "cpuacct"))
+		if (skep_text_is(one, "cpuacct"))
 			return true;
 		options.at = comma ? comma + 1 : options.end;
 	}
@@ -57,19 +57,19 @@ static int open_file(int root, struct text_buffer *buffer)
 	struct text all, line, where = { 0 };
 	char path[4096];
 
-	if (text_read_at(buffer, root, "proc/1/mountinfo", &all) &&
-	    text_read_at(buffer, root, "proc/self/mountinfo", &all))
+	if (skep_text_read_at(buffer, root, "proc/1/mountinfo", &all) &&
+	    skep_text_read_at(buffer, root, "proc/self/mountinfo", &all))
 		return -1;
-	while (text_line(&all, &line)) {
-		if (!task_time_mount(line, &where) || text_len(where) < 2)
+	while (skep_text_line(&all, &line)) {
+		if (!task_time_mount(line, &where) || skep_text_len(where) < 2)
 			continue;
 		/*
 		 * a cgroup namespace shows its own cgroup as the root; only the real root has this file
 		 * (cgroup1_base_files)
 		 */
-		if (text_format(path, sizeof(path), "%.*s/release_agent", (int)text_len(where) - 1, where.at + 1) &&
+		if (skep_text_format(path, sizeof(path), "%.*s/release_agent", (int)skep_text_len(where) - 1, where.at + 1) &&
 		    faccessat(root, path, F_OK, 0) == 0 &&
-		    text_format(path, sizeof(path), "%.*s/cpuacct.usage", (int)text_len(where) - 1, where.at + 1))
+		    skep_text_format(path, sizeof(path), "%.*s/cpuacct.usage", (int)skep_text_len(where) - 1, where.at + 1))
 			return openat(root, path, O_RDONLY | O_CLOEXEC);
 	}
 	return -1;
@@ -135,7 +135,7 @@ static int read_file(int fd, uint64_t *ret_ns)
 
 	if (n < 0)
 		return -errno;
-	return text_line(&t, &first) && text_u64(&first, ret_ns) ? 0 : -EBADMSG;
+	return skep_text_line(&t, &first) && skep_text_u64(&first, ret_ns) ? 0 : -EBADMSG;
 }
 
 static int run_program(struct task_time *b, uint64_t *ret_ns)

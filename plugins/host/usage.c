@@ -84,11 +84,13 @@ static void report_signals(struct skep_instance *inst, const struct host_probe *
 	if (!a->known)
 		host_signal(
 			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
-			"this kernel has no BTF, so skep does not know whether it is tickless; if not, idle time is sampled by the tick");
+			"this kernel has no BTF, so skep does not know whether it is tickless; "
+			"if not, idle time is sampled by the tick");
 	else if (!a->tickless || a->tickless_off)
 		host_signal(
 			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
-			"this kernel does not stop its tick (CONFIG_NO_HZ, nohz=off): idle time is sampled, not measured");
+			"this kernel does not stop its tick (CONFIG_NO_HZ, nohz=off): "
+			"idle time is sampled, not measured");
 	else
 		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK,
 			    "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
@@ -110,7 +112,8 @@ static void report_signals(struct skep_instance *inst, const struct host_probe *
 			inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
 			a->irq_time
 				? "interrupts are within tasks' run time: the kernel does not time them by the TSC (tsc= on its command line, or the clock source)"
-				: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
+				: "interrupts are within tasks' run time, or unattributed: "
+				  "no CONFIG_IRQ_TIME_ACCOUNTING");
 
 	if (st->cpu_sum.steal_is_part)
 		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_OK, "/proc/stat; not within tasks' run time",
@@ -128,7 +131,7 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	char btf[4096];
 	int err;
 
-	if (!text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
+	if (!skep_text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
 		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long",
 				      strlen(st->opt_root));
 	cpu_accounting_read(st->root, btf, &a);
@@ -139,7 +142,9 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 
 	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);
 	if (err == -EBADMSG)
-		return st->host->fail(inst, err, "%s/proc/stat: no line of a CPU; set option root to the folder with the host's proc", st->opt_root);
+		return st->host->fail(inst, err,
+				      "%s/proc/stat: no line of a CPU; "
+				      "set option root to the folder with the host's proc", st->opt_root);
 	if (err)
 		return st->host->fail(inst, err, "%s/proc/stat: %s; set option root to the folder with the host's proc",
 				      st->opt_root, strerror(-err));
@@ -230,18 +235,18 @@ int loadavg_parse(struct text t, struct load_record *rec)
 	double load[3];
 	uint64_t n;
 
-	if (!text_line(&t, &line))
+	if (!skep_text_line(&t, &line))
 		return -EBADMSG;
 	for (unsigned i = 0; i < 3; i++)
-		if (!text_f64(&line, &load[i]))
+		if (!skep_text_f64(&line, &load[i]))
 			return -EBADMSG;
-	if (!text_word(&line, &word))
+	if (!skep_text_word(&line, &word))
 		return -EBADMSG;
-	threads.at = memchr(word.at, '/', text_len(word));
+	threads.at = memchr(word.at, '/', skep_text_len(word));
 	if (!threads.at)
 		return -EBADMSG;
 	threads = (struct text){ threads.at + 1, word.end };
-	if (!text_u64(&threads, &n))
+	if (!skep_text_u64(&threads, &n))
 		return -EBADMSG;
 	rec->load1 = load[0];
 	rec->load5 = load[1];

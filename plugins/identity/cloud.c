@@ -63,22 +63,22 @@ static bool printable(struct text t)
 	for (const char *at = t.at; at < t.end; at++)
 		if (*at <= ' ' || *at > '~')
 			return false;
-	return text_len(t) > 0 && text_len(t) < CLOUD_VALUE;
+	return skep_text_len(t) > 0 && skep_text_len(t) < CLOUD_VALUE;
 }
 
 bool cloud_value(struct text t, char to[CLOUD_VALUE])
 {
 	const char *slash;
 
-	t = text_trim(t);
+	t = skep_text_trim(t);
 	if (!printable(t))
 		return false;
-	slash = memrchr(t.at, '/', text_len(t));
+	slash = memrchr(t.at, '/', skep_text_len(t));
 	if (slash)
 		t.at = slash + 1;
-	if (text_len(t) == 0)
+	if (skep_text_len(t) == 0)
 		return false;
-	text_copy(t, to, CLOUD_VALUE);
+	skep_text_copy(t, to, CLOUD_VALUE);
 	return true;
 }
 
@@ -136,13 +136,13 @@ static bool aws(struct cloud *c)
 	/* IMDSv2 only: it needs a PUT, which a forged request cannot send; version 1 does not */
 	if (ask(c, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60", &r))
 		return false;
-	r.body = text_trim(r.body);
+	r.body = skep_text_trim(r.body);
 	if (!printable(r.body)) {
 		c->err = -EBADMSG;
 		return false;
 	}
-	text_copy(r.body, token, sizeof(token)); /* the next answer overwrites c->data */
-	text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token);
+	skep_text_copy(r.body, token, sizeof(token)); /* the next answer overwrites c->data */
+	skep_text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token);
 	if (!first(c, "/latest/meta-data/instance-id", header, false))
 		return false;
 	c->found = CLOUD_AWS;
@@ -169,10 +169,10 @@ static bool gcp(struct cloud *c)
 	/* the zone "europe-west1-b" is in the region "europe-west1" */
 	dash = strrchr(c->zone, '-');
 	if (dash)
-		text_copy((struct text){ c->zone, dash }, c->region, sizeof(c->region));
+		skep_text_copy((struct text){ c->zone, dash }, c->region, sizeof(c->region));
 	if (preemptible[0])
-		text_copy(text_of(strcmp(preemptible, "TRUE") == 0 ? "spot" : "on-demand"), c->lifecycle,
-			  sizeof(c->lifecycle));
+		skep_text_copy(skep_text_of(strcmp(preemptible, "TRUE") == 0 ? "spot" : "on-demand"), c->lifecycle,
+			       sizeof(c->lifecycle));
 	return true;
 }
 
@@ -188,8 +188,8 @@ static bool azure(struct cloud *c)
 	       value(c, AZURE("zone"), header, c->zone) && value(c, AZURE("subscriptionId"), header, c->account) &&
 	       value(c, AZURE("priority"), header, priority));
 	/* empty and "Regular" mean on demand; "Low" is the older name of "Spot" */
-	text_copy(text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"),
-		  c->lifecycle, sizeof(c->lifecycle));
+	skep_text_copy(skep_text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"),
+		       c->lifecycle, sizeof(c->lifecycle));
 	return true;
 }
 

@@ -43,4 +43,4 @@ static const struct skep_field identity_fields[] = {
 };
 const struct skep_stream identity_stream =
 	SKEP_STREAM(struct identity_record, identity_fields, "host.identity", SKEP_ROLE_NONE, 0,
-		    "which machine this is; at the start of the probe and on a change");
+		    "names and properties of this machine; at the start of the probe and on a change");

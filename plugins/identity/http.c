@@ -29,13 +29,14 @@ static int crlf_line(struct text *t, struct text *ret)
 {
 	struct text rest = *t, line;
 
-	if (text_len(rest) == 0 || !memchr(rest.at, '\n', text_len(rest)))
+	if (skep_text_len(rest) == 0 || !memchr(rest.at, '\n', skep_text_len(rest)))
 		return -EAGAIN;
-	text_line(&rest, &line);
+	skep_text_line(&rest, &line);
 	if (line.at == line.end || line.end[-1] != '\r')
 		return -EBADMSG;
 	line.end--;
-	if (text_len(line) && (memchr(line.at, '\r', text_len(line)) || memchr(line.at, '\0', text_len(line))))
+	if (skep_text_len(line) &&
+	    (memchr(line.at, '\r', skep_text_len(line)) || memchr(line.at, '\0', skep_text_len(line))))
 		return -EBADMSG;
 	*ret = line;
 	*t = rest;
@@ -48,10 +49,10 @@ static int status_line(struct text line, unsigned *ret)
 	struct text word;
 	uint64_t status;
 
-	if (!text_skip(&line, "HTTP/1.") || !text_word(&line, &word) || text_len(word) != 1 ||
+	if (!skep_text_skip(&line, "HTTP/1.") || !skep_text_word(&line, &word) || skep_text_len(word) != 1 ||
 	    (*word.at != '0' && *word.at != '1'))
 		return -EBADMSG;
-	if (!text_u64(&line, &status) || status < 100 || status > 599)
+	if (!skep_text_u64(&line, &status) || status < 100 || status > 599)
 		return -EBADMSG;
 	*ret = (unsigned)status;
 	return 0;
@@ -59,12 +60,12 @@ static int status_line(struct text line, unsigned *ret)
 
 static bool same(struct text t, const char *name)
 {
-	return text_len(t) == strlen(name) && strncasecmp(t.at, name, text_len(t)) == 0;
+	return skep_text_len(t) == strlen(name) && strncasecmp(t.at, name, skep_text_len(t)) == 0;
 }
 
 static int header_line(struct text line, struct head *h, struct http_reply *r)
 {
-	const char *colon = memchr(line.at, ':', text_len(line));
+	const char *colon = memchr(line.at, ':', skep_text_len(line));
 	struct text name, value;
 	uint64_t length;
 
@@ -72,13 +73,14 @@ static int header_line(struct text line, struct head *h, struct http_reply *r)
 	if (!colon || colon == line.at)
 		return -EBADMSG;
 	name = (struct text){ line.at, colon };
-	if (memchr(name.at, ' ', text_len(name)) || memchr(name.at, '\t', text_len(name)))
+	if (memchr(name.at, ' ', skep_text_len(name)) || memchr(name.at, '\t', skep_text_len(name)))
 		return -EBADMSG;
-	value = text_trim((struct text){ colon + 1, line.end });
+	value = skep_text_trim((struct text){ colon + 1, line.end });
 	if (same(name, "content-length")) {
 		struct text number = value;
 
-		if (!text_u64(&number, &length) || number.at != number.end || (h->has_length && length != h->length))
+		if (!skep_text_u64(&number, &length) || number.at != number.end ||
+		    (h->has_length && length != h->length))
 			return -EBADMSG;
 		h->has_length = true;
 		h->length = length;
@@ -133,7 +135,7 @@ static int chunks(struct text t, char *to, size_t *ret_len)
 			return err;
 		if (size == 0)
 			break;
-		if (text_len(t) < size)
+		if (skep_text_len(t) < size)
 			return -EAGAIN;
 		if (to)
 			memmove(to + len, t.at, size);
@@ -142,7 +144,7 @@ static int chunks(struct text t, char *to, size_t *ret_len)
 		err = crlf_line(&t, &line);
 		if (err)
 			return err;
-		if (text_len(line))
+		if (skep_text_len(line))
 			return -EBADMSG;
 	}
 	/* trailers, to the empty line */
@@ -150,7 +152,7 @@ static int chunks(struct text t, char *to, size_t *ret_len)
 		err = crlf_line(&t, &line);
 		if (err)
 			return err;
-	} while (text_len(line));
+	} while (skep_text_len(line));
 	*ret_len = len;
 	return 0;
 }
@@ -175,7 +177,7 @@ static int body(struct text t, const struct head *h, bool closed, char *data, st
 		return 0;
 	}
 	if (h->has_length) {
-		if (text_len(t) < h->length)
+		if (skep_text_len(t) < h->length)
 			return -EAGAIN;
 		r->body = (struct text){ t.at, t.at + h->length };
 		return 0;
@@ -195,7 +197,7 @@ int http_parse(char *data, size_t n, bool closed, struct http_reply *ret)
 		err = status_line(line, &r.status);
 	while (!err) {
 		err = crlf_line(&t, &line);
-		if (err || text_len(line) == 0)
+		if (err || skep_text_len(line) == 0)
 			break;
 		err = header_line(line, &h, &r);
 	}
@@ -215,13 +217,13 @@ int http_endpoint(const char *text, struct sockaddr_in *ret)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	const char *colon = strchr(text, ':');
-	struct text port = text_of(colon ? colon + 1 : "80");
+	struct text port = skep_text_of(colon ? colon + 1 : "80");
 	char address[INET_ADDRSTRLEN];
 	uint64_t number;
 
-	if (!text_format(address, sizeof(address), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text))
+	if (!skep_text_format(address, sizeof(address), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text))
 		return -EINVAL;
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 || !text_u64(&port, &number) || text_len(port) ||
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 || !skep_text_u64(&port, &number) || skep_text_len(port) ||
 	    number == 0 || number > 65535)
 		return -EINVAL;
 	to.sin_port = htons((uint16_t)number);
@@ -322,10 +324,10 @@ int http_ask(const struct http_request *q, char data[HTTP_MOST], struct http_rep
 	int fd, err;
 
 	/* a PUT without a body has a length all the same (RFC 9110, 8.6) */
-	if (!text_format(text, sizeof(text),
-			 "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: skep\r\nConnection: close\r\n%s%s%s\r\n", q->method,
-			 q->path, q->host, q->header ? q->header : "", q->header ? "\r\n" : "",
-			 strcmp(q->method, "PUT") == 0 ? "Content-Length: 0\r\n" : ""))
+	if (!skep_text_format(text, sizeof(text),
+			      "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: skep\r\nConnection: close\r\n%s%s%s\r\n", q->method,
+			      q->path, q->host, q->header ? q->header : "", q->header ? "\r\n" : "",
+			      strcmp(q->method, "PUT") == 0 ? "Content-Length: 0\r\n" : ""))
 		return -EMSGSIZE;
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)

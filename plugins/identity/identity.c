@@ -91,19 +91,19 @@ static void cloud_done(struct skep_instance *inst, void *arg)
 		return;
 	}
 	if (c->status && c->status != 200)
-		text_format(why, sizeof(why),
-			    "%s answered with status %u: not the service of that cloud, or switched off",
-			    st->opt_cloud_endpoint, c->status);
+		skep_text_format(why, sizeof(why),
+				 "%s answered with status %u: not the service of that cloud, or switched off",
+				 st->opt_cloud_endpoint, c->status);
 	else
-		text_format(why, sizeof(why), "%s: %s", st->opt_cloud_endpoint,
-			    c->err == -EBADMSG ? "the answer is not one of that cloud's service" : strerror(-c->err));
+		skep_text_format(why, sizeof(why), "%s: %s", st->opt_cloud_endpoint,
+				 c->err == -EBADMSG ? "the answer is not one of that cloud's service" : strerror(-c->err));
 	cloud_signal(inst, st, SKEP_SIGNAL_MISSING, why);
 	st->cloud_next_ns =
 		st->cloud_tries < CLOUD_TRIES ? skep_boot_ns() + (CLOUD_AGAIN_NS << st->cloud_tries) : UINT64_MAX;
 	if (st->cloud_next_ns == UINT64_MAX)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "option cloud: \"%s\": no metadata service answered in %u tries: %s; host.id stays the machine's, "
-			      "remedy: \"cloud\": \"off\" where this is no cloud",
+			      "option cloud: \"%s\": no metadata service answered in %u tries: %s; "
+			      "host.id stays the machine's, remedy: \"cloud\": \"off\" where this is no cloud",
 			      st->opt_cloud, CLOUD_TRIES, why);
 }
 
@@ -204,7 +204,7 @@ static bool changed(const struct identity_probe *st)
 	char name[IDENTITY_VALUE];
 	uint64_t cpus;
 
-	if (text_line_at(st->root, "proc/sys/kernel/hostname", name, sizeof(name)) == 0 &&
+	if (skep_text_line_at(st->root, "proc/sys/kernel/hostname", name, sizeof(name)) == 0 &&
 	    strcmp(name, st->os.name) != 0)
 		return true;
 	return identity_cpus_online(st->root, &cpus) && cpus != st->machine.cpus;
@@ -271,7 +271,7 @@ static const struct skep_plugin identity_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "identity",
 	.version = PACKAGE_VERSION,
-	.summary = "which machine this is: names, system, processor, hypervisor, cloud instance",
+	.summary = "this machine: names, system, processor, hypervisor, cloud instance",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

@@ -16,36 +16,36 @@ void identity_cpuinfo(struct text t, struct identity_machine *m)
 {
 	struct text line;
 
-	while (text_line(&t, &line) && text_len(line)) {
-		const char *colon = memchr(line.at, ':', text_len(line));
+	while (skep_text_line(&t, &line) && skep_text_len(line)) {
+		const char *colon = memchr(line.at, ':', skep_text_len(line));
 		struct text key, value;
 		char *to = NULL;
 		size_t size = sizeof(m->family);
 
 		if (!colon)
 			continue;
-		key = text_trim((struct text){ line.at, colon });
-		value = text_trim((struct text){ colon + 1, line.end });
-		if (text_is(key, "model name")) {
+		key = skep_text_trim((struct text){ line.at, colon });
+		value = skep_text_trim((struct text){ colon + 1, line.end });
+		if (skep_text_is(key, "model name")) {
 			to = m->model;
 			size = sizeof(m->model);
-		} else if (text_is(key, "vendor_id") || text_is(key, "CPU implementer")) {
+		} else if (skep_text_is(key, "vendor_id") || skep_text_is(key, "CPU implementer")) {
 			to = m->vendor;
 			size = sizeof(m->vendor);
-		} else if (text_is(key, "cpu family") || text_is(key, "CPU architecture")) {
+		} else if (skep_text_is(key, "cpu family") || skep_text_is(key, "CPU architecture")) {
 			to = m->family;
-		} else if (text_is(key, "model") || text_is(key, "CPU part")) {
+		} else if (skep_text_is(key, "model") || skep_text_is(key, "CPU part")) {
 			to = m->model_id;
-		} else if (text_is(key, "stepping") || text_is(key, "CPU revision")) {
+		} else if (skep_text_is(key, "stepping") || skep_text_is(key, "CPU revision")) {
 			to = m->stepping;
-		} else if (text_is(key, "flags")) {
+		} else if (skep_text_is(key, "flags")) {
 			struct text word;
 
-			while (text_word(&value, &word))
-				m->guest |= text_is(word, "hypervisor");
+			while (skep_text_word(&value, &word))
+				m->guest |= skep_text_is(word, "hypervisor");
 		}
 		if (to)
-			text_copy(value, to, size);
+			skep_text_copy(value, to, size);
 	}
 }
 
@@ -56,20 +56,20 @@ static bool first_of(int root, unsigned n, const char *what)
 	struct text t;
 	uint64_t first;
 
-	if (!text_format(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/%s", n, what) ||
-	    text_line_at(root, path, list, sizeof(list)))
+	if (!skep_text_format(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/%s", n, what) ||
+	    skep_text_line_at(root, path, list, sizeof(list)))
 		return false;
 	list[strcspn(list, ",-")] = '\0';
-	t = text_of(list);
-	return text_u64(&t, &first) && first == n;
+	t = skep_text_of(list);
+	return skep_text_u64(&t, &first) && first == n;
 }
 
 #define ONLINE_LIST 4096
 
 static bool cpus_online(int root, char list[ONLINE_LIST], uint64_t *ret)
 {
-	return text_line_at(root, "sys/devices/system/cpu/online", list, ONLINE_LIST) == 0 &&
-	       text_list(text_of(list), ret);
+	return skep_text_line_at(root, "sys/devices/system/cpu/online", list, ONLINE_LIST) == 0 &&
+	       skep_text_list(skep_text_of(list), ret);
 }
 
 bool identity_cpus_online(int root, uint64_t *ret)
@@ -88,16 +88,16 @@ static void topology(int root, struct identity_machine *m)
 
 	if (!cpus_online(root, list, &m->cpus))
 		return;
-	t = text_of(list);
+	t = skep_text_of(list);
 	while (t.at < t.end) {
-		const char *comma = memchr(t.at, ',', text_len(t));
+		const char *comma = memchr(t.at, ',', skep_text_len(t));
 		struct text range = { t.at, comma ? comma : t.end };
-		const char *dash = memchr(range.at, '-', text_len(range));
+		const char *dash = memchr(range.at, '-', skep_text_len(range));
 		struct text low = { range.at, dash ? dash : range.end },
 			    high = { dash ? dash + 1 : range.at, range.end };
 		uint64_t from, to;
 
-		if (!text_u64(&low, &from) || !text_u64(&high, &to))
+		if (!skep_text_u64(&low, &from) || !skep_text_u64(&high, &to))
 			break;
 		for (uint64_t n = from; n <= to; n++) {
 			m->cores += first_of(root, (unsigned)n, "thread_siblings_list");
@@ -105,8 +105,8 @@ static void topology(int root, struct identity_machine *m)
 		}
 		t.at = comma ? comma + 1 : t.end;
 	}
-	if (text_line_at(root, "sys/devices/system/node/online", list, sizeof(list)) == 0 &&
-	    text_list(text_of(list), &nodes))
+	if (skep_text_line_at(root, "sys/devices/system/node/online", list, sizeof(list)) == 0 &&
+	    skep_text_list(skep_text_of(list), &nodes))
 		m->nodes = nodes;
 }
 
@@ -134,7 +134,7 @@ static void read_cpuid(struct identity_machine *m)
 	memcpy(signature + 8, &d, 4);
 	for (unsigned i = 0; i < sizeof(hypervisors) / sizeof(hypervisors[0]); i++)
 		if (strcmp(signature, hypervisors[i].signature) == 0)
-			text_copy(text_of(hypervisors[i].name), m->hypervisor, sizeof(m->hypervisor));
+			skep_text_copy(skep_text_of(hypervisors[i].name), m->hypervisor, sizeof(m->hypervisor));
 }
 #else
 static void read_cpuid(struct identity_machine *m)
@@ -151,19 +151,19 @@ static void hypervisor(int root, bool ask_cpu, struct identity_machine *m)
 		read_cpuid(m);
 	if (m->hypervisor[0])
 		return;
-	if (text_line_at(root, "sys/hypervisor/type", m->hypervisor, sizeof(m->hypervisor)) == 0 && m->hypervisor[0])
+	if (skep_text_line_at(root, "sys/hypervisor/type", m->hypervisor, sizeof(m->hypervisor)) == 0 && m->hypervisor[0])
 		return;
 	/* ARM and POWER: "linux,kvm" */
-	if (text_line_at(root, "proc/device-tree/hypervisor/compatible", line, sizeof(line)) == 0) {
+	if (skep_text_line_at(root, "proc/device-tree/hypervisor/compatible", line, sizeof(line)) == 0) {
 		const char *comma = strchr(line, ',');
 
-		text_copy(text_of(comma ? comma + 1 : line), m->hypervisor, sizeof(m->hypervisor));
+		skep_text_copy(skep_text_of(comma ? comma + 1 : line), m->hypervisor, sizeof(m->hypervisor));
 	} else if (strcmp(m->hw_vendor, "QEMU") == 0) {
-		text_copy(text_of("qemu"), m->hypervisor, sizeof(m->hypervisor));
+		skep_text_copy(skep_text_of("qemu"), m->hypervisor, sizeof(m->hypervisor));
 	} else if (strcmp(m->hw_vendor, "VMware, Inc.") == 0) {
-		text_copy(text_of("vmware"), m->hypervisor, sizeof(m->hypervisor));
+		skep_text_copy(skep_text_of("vmware"), m->hypervisor, sizeof(m->hypervisor));
 	} else if (m->guest) {
-		text_copy(text_of("unknown"), m->hypervisor, sizeof(m->hypervisor));
+		skep_text_copy(skep_text_of("unknown"), m->hypervisor, sizeof(m->hypervisor));
 	}
 }
 
@@ -185,13 +185,13 @@ static void container(int root, struct identity_machine *m)
 	if (first_namespace(root, "proc/self/ns/pid", "pid:[4026531836]") &&
 	    first_namespace(root, "proc/self/ns/cgroup", "cgroup:[4026531835]"))
 		return;
-	if (text_line_at(root, "run/systemd/container", m->container, sizeof(m->container)) == 0 && m->container[0])
+	if (skep_text_line_at(root, "run/systemd/container", m->container, sizeof(m->container)) == 0 && m->container[0])
 		return;
 	m->container[0] = '\0';
 	if (faccessat(root, "run/.containerenv", F_OK, 0) == 0)
-		text_copy(text_of("podman"), m->container, sizeof(m->container));
+		skep_text_copy(skep_text_of("podman"), m->container, sizeof(m->container));
 	else if (faccessat(root, ".dockerenv", F_OK, 0) == 0)
-		text_copy(text_of("docker"), m->container, sizeof(m->container));
+		skep_text_copy(skep_text_of("docker"), m->container, sizeof(m->container));
 }
 
 static void memory(int root, struct identity_machine *m)
@@ -200,8 +200,8 @@ static void memory(int root, struct identity_machine *m)
 	struct text t, line, unit;
 	uint64_t kib;
 
-	if (text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && text_line(&t, &line) &&
-	    text_skip(&line, "MemTotal:") && text_u64(&line, &kib) && text_word(&line, &unit) && text_is(unit, "kB") &&
+	if (skep_text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && skep_text_line(&t, &line) &&
+	    skep_text_skip(&line, "MemTotal:") && skep_text_u64(&line, &kib) && skep_text_word(&line, &unit) && skep_text_is(unit, "kB") &&
 	    kib < UINT64_MAX / 1024)
 		m->memory_bytes = kib * 1024;
 }
@@ -212,13 +212,13 @@ void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret)
 	struct text t;
 
 	*ret = (struct identity_machine){ 0 };
-	if (text_head_at(root, "proc/cpuinfo", data, sizeof(data), &t) == 0)
+	if (skep_text_head_at(root, "proc/cpuinfo", data, sizeof(data), &t) == 0)
 		identity_cpuinfo(t, ret);
 	topology(root, ret);
 	memory(root, ret);
-	if (text_line_at(root, "sys/class/dmi/id/sys_vendor", ret->hw_vendor, sizeof(ret->hw_vendor)))
+	if (skep_text_line_at(root, "sys/class/dmi/id/sys_vendor", ret->hw_vendor, sizeof(ret->hw_vendor)))
 		ret->hw_vendor[0] = '\0';
-	if (text_line_at(root, "sys/class/dmi/id/product_name", ret->hw_product, sizeof(ret->hw_product)))
+	if (skep_text_line_at(root, "sys/class/dmi/id/product_name", ret->hw_product, sizeof(ret->hw_product)))
 		ret->hw_product[0] = '\0';
 	hypervisor(root, ask_cpu, ret);
 	container(root, ret);

@@ -76,8 +76,8 @@ static void unquote(struct text t, char *to, size_t size)
 	size_t n = 0;
 	char quote = '\0';
 
-	t = text_trim(t);
-	if (text_len(t) >= 2 && (*t.at == '"' || *t.at == '\'') && t.end[-1] == *t.at) {
+	t = skep_text_trim(t);
+	if (skep_text_len(t) >= 2 && (*t.at == '"' || *t.at == '\'') && t.end[-1] == *t.at) {
 		quote = *t.at;
 		t.at++;
 		t.end--;
@@ -95,12 +95,12 @@ void identity_os_release(struct text t, struct identity_os *ret)
 {
 	struct text line;
 
-	while (text_line(&t, &line)) {
-		if (text_skip(&line, "ID="))
+	while (skep_text_line(&t, &line)) {
+		if (skep_text_skip(&line, "ID="))
 			unquote(line, ret->os, sizeof(ret->os));
-		else if (text_skip(&line, "VERSION_ID="))
+		else if (skep_text_skip(&line, "VERSION_ID="))
 			unquote(line, ret->version, sizeof(ret->version));
-		else if (text_skip(&line, "PRETTY_NAME="))
+		else if (skep_text_skip(&line, "PRETTY_NAME="))
 			unquote(line, ret->description, sizeof(ret->description));
 	}
 }
@@ -112,17 +112,17 @@ void identity_os_read(int root, struct identity_os *ret)
 	struct utsname name;
 
 	*ret = (struct identity_os){ 0 };
-	if (text_line_at(root, "proc/sys/kernel/hostname", ret->name, sizeof(ret->name)))
+	if (skep_text_line_at(root, "proc/sys/kernel/hostname", ret->name, sizeof(ret->name)))
 		ret->name[0] = '\0';
-	if (text_line_at(root, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel)))
+	if (skep_text_line_at(root, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel)))
 		ret->kernel[0] = '\0';
 	if (uname(&name) == 0)
-		text_copy(text_of(identity_arch(name.machine)), ret->arch, sizeof(ret->arch));
-	if (text_line_at(root, "etc/machine-id", id, sizeof(id)) || identity_machine_id(id, ret->machine_id))
-		if (text_line_at(root, "var/lib/dbus/machine-id", id, sizeof(id)) ||
+		skep_text_copy(skep_text_of(identity_arch(name.machine)), ret->arch, sizeof(ret->arch));
+	if (skep_text_line_at(root, "etc/machine-id", id, sizeof(id)) || identity_machine_id(id, ret->machine_id))
+		if (skep_text_line_at(root, "var/lib/dbus/machine-id", id, sizeof(id)) ||
 		    identity_machine_id(id, ret->machine_id))
 			ret->machine_id[0] = '\0';
-	if (text_head_at(root, "etc/os-release", data, sizeof(data), &text) == 0 ||
-	    text_head_at(root, "usr/lib/os-release", data, sizeof(data), &text) == 0)
+	if (skep_text_head_at(root, "etc/os-release", data, sizeof(data), &text) == 0 ||
+	    skep_text_head_at(root, "usr/lib/os-release", data, sizeof(data), &text) == 0)
 		identity_os_release(text, ret);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
  * plugins/io/block.bpf.h - the types of the block layer that the BPF programs read (include/skep/bpf/kernel.bpf.h
- * explains how), and what differs between kernels.
+ * explains how), with the differences between kernels.
  */
 #ifndef SKEP_IO_BLOCK_BPF_H
 #define SKEP_IO_BLOCK_BPF_H
@@ -41,8 +41,8 @@ struct request {
 	 * the queue, or the request is pass-through.  struct hd_struct up to 5.10, struct block_device after.
 	 */
 	void *part;
-	__u64 start_time_ns;    /* made (CLOCK_MONOTONIC); 0 from 6.12 where iostats is off */
-	__u64 io_start_time_ns; /* passed to the driver; 0 where the queue has no statistics (QUEUE_FLAG_STATS) */
+	__u64 start_time_ns;    /* time of its creation (CLOCK_MONOTONIC); 0 from 6.12 where iostats is off */
+	__u64 io_start_time_ns; /* when the driver got it; 0 where the queue has no statistics (QUEUE_FLAG_STATS) */
 } CORE;
 
 /* before 5.17 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/common.bpf.h - what every part of the kernel side of the probe includes: the counters, and which task
- * runs.
+ * plugins/io/common.bpf.h - included by every part of the probe's kernel side: the counters, and the identity of the
+ * current task.
  */
 #ifndef SKEP_IO_COMMON_BPF_H
 #define SKEP_IO_COMMON_BPF_H
@@ -14,9 +14,9 @@
 #include "io.h"
 
 /* Set by user space before the load. */
-const volatile __u32 cgroup_v1_memory; /* the hierarchy of the cgroup of a process, as in the records of processes */
+const volatile __u32 cgroup_v1_memory; /* 1: a process's cgroup is the v1 memory controller's, 0: cgroup v2's */
 
-/* One a CPU by index, mapped into user space. */
+/* One element for each CPU, by its number; user space maps the array. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set by user space */
@@ -49,7 +49,7 @@ static __always_inline __u64 memory_cgroup(struct css_set *set)
 	return BPF_CORE_READ(css, cgroup, kn, id);
 }
 
-/* The same by plain loads.  libbpf makes the index a constant, from the enum of the kernel. */
+/* The same with plain loads.  libbpf makes the index a constant, from the enum of the kernel. */
 static __always_inline __u64 memory_cgroup_typed(struct css_set *set)
 {
 	__u64 memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
@@ -60,7 +60,7 @@ static __always_inline __u64 memory_cgroup_typed(struct css_set *set)
 	return kn->id;
 }
 
-/* The running task by plain loads, 5.11 and later. */
+/* Reads the current task with plain loads: 5.11 and later. */
 static __always_inline void who_of_typed(struct who *w, struct task_struct *t)
 {
 	struct task_struct *leader;
@@ -82,7 +82,7 @@ static __always_inline void who_of_typed(struct who *w, struct task_struct *t)
 	}
 }
 
-/* The running task by reads, before: the verifier of 5.10 does not know the type of the current task. */
+/* Reads the current task with helper calls: the verifier of 5.10 does not know the type of the current task. */
 static __always_inline void who_of_untyped(struct who *w, struct task_struct *t)
 {
 	w->flags = BPF_CORE_READ(t, flags);

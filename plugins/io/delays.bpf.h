@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/delays.bpf.h - how long threads waited for I/O and memory, where the kernel accounts delays.
+ * plugins/io/delays.bpf.h - reports how long threads waited for I/O and memory, where the kernel accounts delays.
  */
 #ifndef SKEP_IO_DELAYS_BPF_H
 #define SKEP_IO_DELAYS_BPF_H
@@ -15,7 +15,7 @@ static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
 	if (!bpf_core_field_exists(with->delays))
 		return 0;
 	d = with->delays;
-	if (!d) /* delay accounting was off at its fork */
+	if (!d) /* delay accounting was off when the thread was forked */
 		return 0;
 	ret[IO_DELAY_BLOCK] = d->blkio_delay;
 	ret[IO_DELAY_SWAPIN] = d->swapin_delay;
@@ -24,7 +24,7 @@ static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
 	return ret[0] || ret[1] || ret[2] || ret[3];
 }
 
-/* At the end of every thread.  Loaded only where the kernel accounts delays (kernel.task_delayacct). */
+/* Runs at the end of every thread.  User space loads it only where kernel.task_delayacct is on. */
 SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
@@ -51,7 +51,7 @@ int on_task(struct bpf_iter__task *ctx)
 	struct task_struct *t = ctx->task, *leader;
 	struct io_delays rec = {};
 
-	/* from PF_EXITING on, on_exit counts the thread: never twice */
+	/* on_exit counts a thread that has PF_EXITING; here it would count twice */
 	if (!t || t->flags & (PF_KTHREAD | PF_EXITING) || excluded(t->tgid) || !delays_of(t, rec.delay_ns))
 		return 0;
 	leader = t->group_leader;

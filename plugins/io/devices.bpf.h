@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/devices.bpf.h - the map of devices, and what a request adds to it.
+ * plugins/io/devices.bpf.h - the map of devices; adds each completed request to it.
  */
 #ifndef SKEP_IO_DEVICES_BPF_H
 #define SKEP_IO_DEVICES_BPF_H
@@ -19,7 +19,7 @@ struct {
 	__type(value, struct io_device);
 } devices SEC(".maps");
 
-/* A new entry of `devices`: too large for the stack. */
+/* A zeroed entry to add to `devices`; it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -49,8 +49,8 @@ static __always_inline struct io_device *device_of(struct gendisk *disk, __u32 o
 }
 
 /*
- * Not static: the verifier then checks the function once.  Inlined, it follows each way through both histograms and all
- * code behind them: 256,433 steps instead of 14,963, a third of a second of each start.
+ * Not static, so that the verifier checks the function once.  Inlined, the verifier follows each path through both
+ * histograms and all code after them: 256,433 steps instead of 14,963, a third of a second of each start.
  */
 __noinline int hist_slot(__u64 value)
 {
@@ -61,7 +61,7 @@ static __always_inline void hist_add(__u64 *slots, __u32 n, __u64 value)
 {
 	__u64 slot = (__u32)hist_slot(value);
 
-	/* in one register from here on: the verifier demands the bound where it is used */
+	/* keeps the value in one register: the verifier demands the bound next to the use */
 	asm volatile("" : "+r"(slot));
 	if (slot < n)
 		ADD(slots[slot], 1);

@@ -18,7 +18,6 @@
 /* Keys of the map whose device is not in the table. */
 struct unknown {
 	struct io_device_key key[UNKNOWN_MAX];
-	uint64_t operations[UNKNOWN_MAX];
 	unsigned n;
 };
 
@@ -37,10 +36,8 @@ static void take(void *arg, const void *key_, const void *value_)
 	struct unknown *u = &r->unknown;
 	uint64_t *to = (uint64_t *)sum;
 
-	if (!d && u->n < UNKNOWN_MAX) {
-		u->key[u->n] = *key;
-		u->operations[u->n++] = ((const struct io_device *)value_)->operations;
-	}
+	if (!d && u->n < UNKNOWN_MAX)
+		u->key[u->n++] = *key;
 	for (size_t i = 0; sum && i < WORDS; i++)
 		to[i] += from[i];
 }
@@ -63,12 +60,14 @@ static int read_map(struct io_probe *st, struct reading *r)
  */
 static uint64_t forget_unknown(struct io_probe *st, const struct unknown *u)
 {
+	int fd = bpf_map__fd(st->bpf->maps.devices);
 	uint64_t operations = 0;
+	struct io_device last;
 
 	for (unsigned i = 0; i < u->n; i++)
-		if (!disks_find(&st->disks, u->key[i].dev) &&
-		    !bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.devices), &u->key[i]))
-			operations += u->operations[i];
+		if (!disks_find(&st->disks, u->key[i].dev) && !bpf_map_lookup_elem(fd, &u->key[i], &last) &&
+		    !bpf_map_delete_elem(fd, &u->key[i]))
+			operations += last.operations;
 	return operations;
 }
 
@@ -191,15 +190,17 @@ static void post_ledger(struct skep_instance *inst, struct io_probe *st, uint64_
 	}
 }
 
+/* *ret has the keys that were unknown before the kernel listed its devices; a key of a device that came later waits. */
 static int read_both(struct io_probe *st, uint64_t passed, struct disk_bytes *ret_new, struct reading *ret)
 {
 	int err = st->hooks ? read_map(st, ret) : 0;
+	struct reading again;
 
 	/* right after: both counts then differ only by the requests that completed between the two reads */
 	err = err ?: disks_pass(&st->disks, st->root, passed ? passed : 1, ret_new);
 	/* again, by the new list: it names a new device, and a device that went is read for the last time */
 	if (!err && st->hooks && st->disks.changed)
-		err = read_map(st, ret);
+		err = read_map(st, &again);
 	return err;
 }
 
@@ -244,7 +245,8 @@ void io_devices_sample(struct skep_instance *inst, struct io_probe *st, uint64_t
 	int err = pass(inst, st, now_ns, true);
 
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of devices failed: %s; the next interval reports their requests",
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "reading the map of devices failed: %s; the next interval reports their requests",
 			      strerror(-err));
 		return;
 	}

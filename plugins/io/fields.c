@@ -16,22 +16,22 @@ const char *const io_op_names[IO_OPS] = {
 static const struct skep_field disk_fields[] = {
 	D(device, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
 	D(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
-	  "read, write, discard, flush, other (pass-through), or none: nothing was done but something waits"),
+	  "read, write, discard, flush, other (pass-through), or none: no request completed, but one waits"),
 	D(class, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "nvme, scsi, virtio, xen, mmc, network, dm, md, loop, zram, ..."),
 	D(model, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "as the device reports it; empty for most virtual ones"),
 	D(rotational, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the kernel treats it as a spinning disk"),
 	D(stacked, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "devices below it repeat its requests"),
 	D(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed requests"),
-	D(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
+	D(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "bytes of these requests"),
 	D(errors, SKEP_T_U64, SKEP_S_DELTA, "{error}", "requests, or parts of one, that failed"),
 	D(latency, SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "of requests, from made to done: waits in queues included"),
-	D(size, SKEP_T_HIST, SKEP_S_DELTA, "By", "of requests"),
+	  "times of requests from creation to completion, waits in queues included"),
+	D(size, SKEP_T_HIST, SKEP_S_DELTA, "By", "sizes of requests"),
 	D(service_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}",
 	  "requests whose queue notes when the driver gets them"),
-	D(service_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over these, from the driver to done"),
-	D(in_flight, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "at this moment, on the device, all operations"),
-	D(queue_depth, SKEP_T_F64, SKEP_S_GAUGE, "{request}", "requests under way on average, on the device"),
+	D(service_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum of their times from the driver to completion"),
+	D(in_flight, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "requests in flight now on the device, all operations"),
+	D(queue_depth, SKEP_T_F64, SKEP_S_GAUGE, "{request}", "mean number of requests under way on the device"),
 	D(busy_ratio, SKEP_T_F64, SKEP_S_GAUGE, "1", "share of time with a request under way"),
 };
 
@@ -42,13 +42,14 @@ static const struct skep_stream disk_stream =
 #define C(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct cgroup_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field cgroup_fields[] = {
 	C(cgroup_id, SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
-	  "as in the records of processes; 0: the root, or unknown"),
+	  "id of the cgroup, as in process records; 0: the root, or unknown"),
 	C(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush or other"),
 	C(issuer, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
-	  "direct: a process in it made the request; writeback: the kernel made it for this cgroup; unknown: the kernel made it for an unknown cgroup"),
+	  "direct: a process in it made the request; writeback: the kernel made it for this cgroup; unknown: "
+	  "the kernel made it for an unknown cgroup"),
 	C(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed block requests"),
-	C(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
-	C(latency_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over them, from made to done"),
+	C(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "bytes of these requests"),
+	C(latency_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum of their times from creation to completion"),
 };
 
 static const struct skep_stream cgroup_stream =
@@ -59,24 +60,27 @@ static const struct skep_stream cgroup_stream =
 #define DELAY(i_, name_, help_) \
 	SKEP_FIELD(struct process_record, delay_ns[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "ns", help_)
 static const struct skep_field process_fields[] = {
-	P(read_operations, SKEP_S_DELTA, "{operation}", "block requests that it made itself, read-ahead included"),
-	P(write_operations, SKEP_S_DELTA, "{operation}", "without write-back, which the kernel issues"),
+	P(read_operations, SKEP_S_DELTA, "{operation}", "block reads that the process issued, read-ahead included"),
+	P(write_operations, SKEP_S_DELTA, "{operation}",
+	  "block writes that the process issued, without write-back by the kernel"),
 	P(other_operations, SKEP_S_DELTA, "{operation}", "discards, flushes, pass-through"),
 	P(read_bytes, SKEP_S_DELTA, "By", "bytes of its reads, on all devices"),
-	P(write_bytes, SKEP_S_DELTA, "By", "of its writes"),
-	P(discard_bytes, SKEP_S_DELTA, "By", "of its discards"),
-	P(read_ns, SKEP_S_DELTA, "ns", "sum over its reads, from made to done; they overlap"),
-	P(write_ns, SKEP_S_DELTA, "ns", "sum over its writes"),
-	P(latency_max_ns, SKEP_S_GAUGE, "ns", "of its slowest request"),
-	P(reclaims, SKEP_S_DELTA, "{reclaim}", "times it had to free memory itself because the host had none left"),
-	P(reclaim_ns, SKEP_S_DELTA, "ns", "spent on that"),
-	P(cgroup_reclaims, SKEP_S_DELTA, "{reclaim}", "the same because its cgroup was at its limit"),
-	P(cgroup_reclaim_ns, SKEP_S_DELTA, "ns", "spent on that"),
-	DELAY(IO_DELAY_BLOCK, "block_delay_ns", "its threads waited for block I/O (where the kernel accounts delays)"),
-	DELAY(IO_DELAY_SWAPIN, "swapin_delay_ns", "its threads waited for pages to be swapped in (likewise)"),
-	DELAY(IO_DELAY_RECLAIM, "reclaim_delay_ns", "its threads waited for memory (likewise)"),
+	P(write_bytes, SKEP_S_DELTA, "By", "bytes of its writes"),
+	P(discard_bytes, SKEP_S_DELTA, "By", "bytes of its discards"),
+	P(read_ns, SKEP_S_DELTA, "ns", "sum of its reads' times from creation to completion; they overlap"),
+	P(write_ns, SKEP_S_DELTA, "ns", "sum of its writes' times"),
+	P(latency_max_ns, SKEP_S_GAUGE, "ns", "time of its slowest request"),
+	P(reclaims, SKEP_S_DELTA, "{reclaim}", "times that it had to free memory because the host had none left"),
+	P(reclaim_ns, SKEP_S_DELTA, "ns", "time of these reclaims"),
+	P(cgroup_reclaims, SKEP_S_DELTA, "{reclaim}",
+	  "times that it had to free memory because its cgroup was at its limit"),
+	P(cgroup_reclaim_ns, SKEP_S_DELTA, "ns", "time of these reclaims"),
+	DELAY(IO_DELAY_BLOCK, "block_delay_ns",
+	      "time that its threads waited for block I/O (where the kernel accounts delays)"),
+	DELAY(IO_DELAY_SWAPIN, "swapin_delay_ns", "time that its threads waited for pages from swap (likewise)"),
+	DELAY(IO_DELAY_RECLAIM, "reclaim_delay_ns", "time that its threads waited for memory (likewise)"),
 	DELAY(IO_DELAY_THRASHING, "thrashing_delay_ns",
-	      "its threads waited for pages that had just been dropped (likewise)"),
+	      "time that its threads waited for pages that the page cache had just dropped (likewise)"),
 };
 
 static const struct skep_stream process_stream =
@@ -88,18 +92,18 @@ static const struct skep_stream process_stream =
 static const struct skep_field paging_fields[] = {
 	V(VM_IN, "in_bytes", "By", "read by block devices into memory, files and swap"),
 	V(VM_OUT, "out_bytes", "By", "written from memory to block devices"),
-	V(VM_SWAP_IN, "swap_in_bytes", "By", "of them from swap"),
-	V(VM_SWAP_OUT, "swap_out_bytes", "By", "of them to swap"),
+	V(VM_SWAP_IN, "swap_in_bytes", "By", "part of in_bytes from swap"),
+	V(VM_SWAP_OUT, "swap_out_bytes", "By", "part of out_bytes to swap"),
 	V(VM_FAULTS, "faults", "{fault}", "page faults, major ones included"),
 	V(VM_MAJOR_FAULTS, "major_faults", "{fault}", "page faults that had to wait for a device"),
 	V(VM_STALLS, "direct_reclaims", "{reclaim}", "times a task had to free memory itself"),
-	V(VM_DIRECT_SCANNED, "direct_scanned_bytes", "By", "looked at by such tasks"),
-	V(VM_DIRECT_RECLAIMED, "direct_reclaimed_bytes", "By", "freed by them"),
-	V(VM_BACKGROUND_SCANNED, "background_scanned_bytes", "By", "looked at by the kernel's own threads"),
-	V(VM_BACKGROUND_RECLAIMED, "background_reclaimed_bytes", "By", "freed by them"),
+	V(VM_DIRECT_SCANNED, "direct_scanned_bytes", "By", "memory that such tasks looked at"),
+	V(VM_DIRECT_RECLAIMED, "direct_reclaimed_bytes", "By", "memory that such tasks freed"),
+	V(VM_BACKGROUND_SCANNED, "background_scanned_bytes", "By", "memory that the kernel's own threads looked at"),
+	V(VM_BACKGROUND_RECLAIMED, "background_reclaimed_bytes", "By", "memory that the kernel's own threads freed"),
 	V(VM_FILE_REFAULTS, "file_refault_bytes", "By",
-	  "of files, read again soon after the page cache dropped them: it is too small"),
-	V(VM_ANON_REFAULTS, "anon_refault_bytes", "By", "swapped in again soon after they were swapped out"),
+	  "file pages read again soon after the page cache dropped them: the cache is too small"),
+	V(VM_ANON_REFAULTS, "anon_refault_bytes", "By", "pages swapped in again soon after they were swapped out"),
 };
 
 static const struct skep_stream paging_stream =
@@ -108,21 +112,25 @@ static const struct skep_stream paging_stream =
 
 #define F(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct fs_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field fs_fields[] = {
-	F(mountpoint, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "where it is mounted; the first place of several"),
+	F(mountpoint, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "path of the mount; of several mounts the first"),
 	F(type, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "nfs4, cifs, lustre, ceph, fuse.sshfs, ..."),
 	F(class, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "network, parallel, fuse or shared (with a virtual machine's host)"),
 	F(source, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "server and path"),
-	F(read_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "sent to the server; Lustre: calls of programs"),
-	F(read_bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "from the server; Lustre: by programs, cached or not"),
-	F(write_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "sent to the server; Lustre: calls of programs"),
-	F(write_bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "to the server; Lustre: by programs"),
-	F(other_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "about names, attributes, locks"),
-	F(retransmissions, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "sent again (NFS)"),
-	F(timeouts, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "not answered in time (NFS)"),
+	F(read_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}",
+	  "reads sent to the server; Lustre: programs' calls"),
+	F(read_bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "read from the server; Lustre: by programs, cached or not"),
+	F(write_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}",
+	  "writes sent to the server; Lustre: programs' calls"),
+	F(write_bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "written to the server; Lustre: by programs"),
+	F(other_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "operations on names, attributes, locks"),
+	F(retransmissions, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests sent again (NFS)"),
+	F(timeouts, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests not answered in time (NFS)"),
 	F(errors, SKEP_T_U64, SKEP_S_DELTA, "{error}", "operations that the server refused (NFS, CIFS)"),
-	F(queue_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over all operations, before they were sent (NFS)"),
-	F(rtt_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over all operations, until the server had answered (NFS)"),
-	F(waiting, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "not answered at this moment (FUSE)"),
+	F(queue_ns, SKEP_T_U64, SKEP_S_DELTA, "ns",
+	  "sum over all operations of the time before the client sent them (NFS)"),
+	F(rtt_ns, SKEP_T_U64, SKEP_S_DELTA, "ns",
+	  "sum over all operations of the time until the server answered (NFS)"),
+	F(waiting, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "requests without an answer now (FUSE)"),
 };
 
 static const struct skep_stream fs_stream =
@@ -134,7 +142,7 @@ static const struct skep_field ledger_fields[] = {
 	L(account, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "disk.read or disk.write"),
 	L(item, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "device (the reference), processes, kernel, excluded; unseen_issuer beside them"),
-	L(amount, SKEP_T_I64, SKEP_S_CUMULATIVE, "By", "since the probe began"),
+	L(amount, SKEP_T_I64, SKEP_S_CUMULATIVE, "By", "sum since the probe began"),
 	L(flags, SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "1: the reference, 2: beside the account"),
 };
 
@@ -144,19 +152,20 @@ static const struct skep_stream ledger_stream =
 
 #define I(m_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct iolat_record, m_, name_, type_, sem_, unit_, help_)
 static const struct skep_field iolat_fields[] = {
-	I(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),
+	I(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "id of the attachment"),
 	I(device, "device", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
 	I(operation, "operation", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "read, write, discard, flush, other (pass-through)"),
-	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed requests, since the record before"),
-	I(bytes, "bytes", SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
-	I(errors, "errors", SKEP_T_U64, SKEP_S_DELTA, "{error}", "of them failed"),
-	I(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time of all of them"),
+	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed requests, since the last record"),
+	I(bytes, "bytes", SKEP_T_U64, SKEP_S_DELTA, "By", "bytes of these requests"),
+	I(errors, "errors", SKEP_T_U64, SKEP_S_DELTA, "{error}", "part of count that failed"),
+	I(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "sum of the requests' times"),
 	I(duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "of requests, from made to done; fewer than count where the kernel measures no times"),
+	  "times of requests from creation to completion; fewer than count where the kernel measures no times"),
 	I(queue, "queue", SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "its part until the driver got the request; empty where the queue does not note that moment"),
-	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns", "its part from then to done; likewise"),
+	  "part of the time until the driver got the request; empty where the queue does not note that moment"),
+	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns",
+	  "part of the time from the driver to completion; likewise"),
 };
 
 static const struct skep_stream iolat_stream =
@@ -166,7 +175,8 @@ static const struct skep_stream iolat_stream =
 const struct skep_detail io_details[N_DETAILS] = {
 	[DETAIL_IOLAT] = {
 		.name = "iolat",
-		.help = "how long block requests take, by device and operation; one more program for each request of the host",
+		.help = "how long block requests take, by device and operation; one more program for each request of "
+			"the host",
 		.stream = STREAM_IOLAT,
 		.scopes = SKEP_SCOPE_ANY,
 	},

@@ -64,7 +64,8 @@ static void say(struct skep_instance *inst, struct io_probe *st)
 	} else {
 		char why[640];
 
-		snprintf(why, sizeof(why), "no readable counters: %s; rchar and wchar of processes include this I/O", without);
+		snprintf(why, sizeof(why), "no readable counters: %s; rchar and wchar of processes include this I/O",
+			 without);
 		st->host->signal(inst, "fs.io", some ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_MISSING,
 				 "/proc/self/mountinfo and the clients' own counters", why);
 	}
@@ -80,7 +81,8 @@ void io_filesystems_sample(struct skep_instance *inst, struct io_probe *st, uint
 		return;
 	err = filesystems_pass(t, st->root);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "reading the mounts failed: %s; this interval has no records of network file systems",
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "reading the mounts failed: %s; this interval has no records of network file systems",
 			      strerror(-err));
 		return;
 	}

@@ -2,9 +2,9 @@
 /*
  * plugins/io/io.bpf.c - counts block requests when they complete.
  *
- * Two hooks a request.  When a process makes it, issuers.bpf.h writes the process into a table; when it completes,
- * on_complete reads that entry and adds the request to maps.  No event leaves the kernel.  The times need no table: the
- * request itself carries them.  reclaim.bpf.h and delays.bpf.h are programs of their own.
+ * Each request runs two hooks.  When a process creates the request, issuers.bpf.h writes the process into a table.
+ * When the request completes, on_complete reads the table and adds the request to maps.  No event leaves the kernel.
+ * The times need no table: the request itself has them.  reclaim.bpf.h and delays.bpf.h have programs of their own.
  */
 #include "delays.bpf.h"
 #include "devices.bpf.h"
@@ -37,9 +37,8 @@ struct {
 } reported SEC(".maps");
 
 /* The cgroup that the request names; 0: the root, or v1. */
-static __always_inline __u64 writer_of(struct request *rq)
+static __always_inline __u64 writer_of(struct bio *bio)
 {
-	struct bio *bio = rq->bio;
 	struct cgroup___level *at;
 	struct blkcg_gq *blkg;
 	struct kernfs_node *kn;
@@ -102,18 +101,27 @@ SEC("tp_btf/block_rq_complete")
 int on_complete(__u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
+	struct gendisk *disk = disk_of(rq);
+	struct bio *bio = rq->bio;
+	void *part = rq->part;
 	__u32 bytes = ctx[2], left = rq->__data_len;
 	__u64 now, begun, latency = 0, service = 0, key = 0, address, writer = 0;
-	__u32 op = op_of(rq->cmd_flags & REQ_OP_MASK), by = IO_BY_UNKNOWN, pid;
-	struct gendisk *disk = disk_of(rq);
+	__u64 op, by = IO_BY_UNKNOWN, any;
+	__u32 pid;
 	struct io_device *d;
 	struct io_done *detail;
 	struct slot s = {};
 	int seen;
 
+	SKEP_LOAD_HERE(disk);
+	SKEP_LOAD_HERE(bio);
+	SKEP_LOAD_HERE(part);
+	any = rq->cmd_flags;
+	op = op_of(any & REQ_OP_MASK);
+	SKEP_HIDE(op, any);
 	if (skep_asleep(IO_UNATTENDED_DISK))
 		return 0;
-	/* as a number: the verifier allows no arithmetic on a typed pointer */
+	/* reads the pointer as a number: the verifier allows no arithmetic on a typed pointer */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
 	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
 	detail = done_begin(address);
@@ -140,10 +148,12 @@ int on_complete(__u64 *ctx)
 		     : VERDICT_OF_WHO(s.who) >= SKEP_VERDICT_EXCLUDED ? IO_BY_EXCLUDED
 								      : IO_BY_PROCESS;
 	else if (op == IO_FLUSH)
-		by = IO_BY_KERNEL; /* the block layer makes one flush for all that wait for it (block/blk-flush.c) */
+		by = IO_BY_KERNEL; /* the block layer makes one flush for all that wait (block/blk-flush.c) */
+
+	SKEP_HIDE(by, any);
 
 	ADD(d->bytes, bytes);
-	if (rq->part)
+	if (part)
 		ADD(d->counted[by & 3], bytes);
 	if ((__u32)ctx[1])
 		ADD(d->errors, 1);
@@ -157,13 +167,15 @@ int on_complete(__u64 *ctx)
 	begun = rq->io_start_time_ns;
 	if (begun && begun < now)
 		service = now - begun;
+	SKEP_HIDE(latency, any);
+	SKEP_HIDE(service, any);
 	add_device(d, bytes, latency, service);
 
 	if (by == IO_BY_PROCESS) {
 		add_process(pid, s.start_ns, op, bytes, latency);
 		add_cgroup(s.cgroup_id, IO_DIRECT, op, bytes, latency);
 	} else if (by != IO_BY_EXCLUDED) {
-		writer = writer_of(rq);
+		writer = writer_of(bio);
 		add_cgroup(writer, writer ? IO_WRITEBACK : IO_UNKNOWN, op, bytes, latency);
 	}
 	if (!detail)

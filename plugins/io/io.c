@@ -61,7 +61,7 @@ static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
 
 	st->ageing = ageing;
 	io_devices_sample(inst, st, now);
-	io_processes_drain(inst, st, now);
+	io_processes_drain(inst, st, now, true);
 	io_cgroups_drain(inst, st, now);
 	check_losses(inst, st);
 	st->host->drained(inst, now);
@@ -81,6 +81,17 @@ static void io_sample(struct skep_instance *inst, void *state)
 static void io_flush(struct skep_instance *inst, void *state)
 {
 	drain(inst, state, false);
+}
+
+/* The map alone: without the delays of live threads, which take a pass over all threads. */
+static void io_drain(struct skep_instance *inst, void *state)
+{
+	struct io_probe *st = state;
+	uint64_t now = skep_boot_ns();
+
+	st->ageing = false;
+	io_processes_drain(inst, st, now, false);
+	st->host->drained(inst, now);
 }
 
 static int io_open(struct skep_instance *inst, void *state, const struct skep_host *host)
@@ -177,33 +188,35 @@ static const struct skep_option options[] = {
 	  .default_value = "16384",
 	  .min = 64,
 	  .max = 1 << 20,
-	  .help = "block requests under way at a time with a known issuer, rounded up to a power of two; 32 bytes each" },
+	  .help = "most block requests under way with a known issuer, rounded up to a power of two; 32 bytes each" },
 	{ .name = "processes",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct io_probe, opt_processes),
 	  .default_value = "8192",
 	  .min = 64,
 	  .max = 1 << 20,
-	  .help = "processes that do block I/O, or reclaim, between two intervals; 300 bytes each" },
+	  .help = "most processes with block I/O or reclaim in an interval; 300 bytes each" },
 	{ .name = "cgroups",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct io_probe, opt_cgroups),
 	  .default_value = "4096",
 	  .min = 64,
 	  .max = 1 << 20,
-	  .help = "cgroups times kinds of operation (up to 5) that do block I/O; 100 bytes each" },
+	  .help = "most pairs of a cgroup and a kind of operation (up to 5) with block I/O; 100 bytes each" },
 	{ .name = "iolat_rows",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct io_probe, opt_iolat_rows),
 	  .default_value = "256",
 	  .min = 16,
 	  .max = 1024,
-	  .help = "rows of the detail iolat, one for each attachment, device and kind of operation; 10 KiB each, while it is attached" },
+	  .help = "rows of the detail iolat, one for each attachment, device and kind of operation; 10 KiB each, while "
+		  "it is attached" },
 	{ .name = "delays",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct io_probe, opt_delays),
 	  .default_value = "true",
-	  .help = "read how long threads waited for I/O and memory, where the kernel accounts it (kernel.task_delayacct)" },
+	  .help = "read how long threads waited for I/O and memory, where the kernel accounts it "
+		  "(kernel.task_delayacct)" },
 	{ .name = "paging",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct io_probe, opt_paging),
@@ -217,7 +230,7 @@ static const struct skep_option options[] = {
 	{ .name = "root",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct io_probe, opt_root),
-	  .help = "folder in front of /proc and /sys, where those of the host are mounted elsewhere (containers)" },
+	  .help = "folder in front of /proc and /sys, if the host's are mounted elsewhere (containers)" },
 	{ 0 },
 };
 
@@ -230,7 +243,8 @@ static const struct skep_plugin io_plugin = {
 	.name = "io",
 	.version = PACKAGE_VERSION,
 	.summary =
-		"block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests take",
+		"block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long "
+		"requests take",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -243,6 +257,7 @@ static const struct skep_plugin io_plugin = {
 	.stop = io_stop,
 	.close = io_close,
 	.flush = io_flush,
+	.drain = io_drain,
 	.details = io_details,
 	.detail_size = sizeof(struct skep_detail),
 	.n_details = N_DETAILS,

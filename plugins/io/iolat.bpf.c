@@ -16,7 +16,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The map of io.bpf.c: user space puts it here. */
+/* A placeholder: user space replaces it by the map of io.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct iolat_row);
 } rows SEC(".maps");
 
-/* A new row: too large for the stack. */
+/* A zeroed row to add; it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -69,7 +69,7 @@ static __always_inline struct iolat_row *row_of(struct iolat_key *key)
 	return bpf_map_lookup_elem(&rows, key); /* also when another CPU was first */
 }
 
-/* Adds the request to a row of one attachment.  Not static: the verifier then checks it once and not for each slot. */
+/* Adds the request to a row of one attachment.  Not static: the verifier then checks the function once. */
 __noinline int add(__u32 slot)
 {
 	struct iolat_cpu *c = my_cpu();
@@ -94,7 +94,7 @@ __noinline int add(__u32 slot)
 	for (int i = 0; i < IOLAT_TIMES; i++) {
 		__u64 at = c->at[i];
 
-		/* in one register from here on: the verifier demands the bound where it is used */
+		/* keeps the value in one register: the verifier demands the bound next to the use */
 		asm volatile("" : "+r"(at));
 		if (at < IO_LATENCY_SLOTS) {
 			ADD(r->times[i][at], 1);
@@ -120,7 +120,7 @@ static __always_inline __u32 slots_of_request(struct iolat_cpu *c)
 		return 0;
 	if (r->by == IO_BY_PROCESS)
 		return skep_slots_of_values(r->verdict, r->pid, r->start_ns, r->cgroup_id, &c->matched) & all;
-	/* of the kernel: attachments to the host, and to the cgroup for which it writes back */
+	/* the kernel's own request: attachments to the host, and to the cgroup for which it writes back */
 	slots = scopes.of_byte[VERDICT_COLLECT] & all;
 	if (r->by == IO_BY_UNKNOWN && all & ~slots)
 		ADD(c->lost, 1);

@@ -31,8 +31,8 @@ void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 	else if (!l->writers)
 		st->host->signal(
 			inst, "io.iolat", SKEP_SIGNAL_PARTIAL, how,
-			"requests that the kernel writes back are in the host's distribution only: their writer is unknown "
-			"(see cgroup.io.writeback)");
+			"requests that the kernel writes back are in the host's distribution only: "
+			"their writer is unknown (see cgroup.io.writeback)");
 	else
 		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OK, how, NULL);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/issuers.bpf.h - which process made a request: a table of slots from the making of a request to its
- * completion.
+ * plugins/io/issuers.bpf.h - the process of each block request: a table with a slot for each request, from its creation
+ * to its completion.
  *
- * The slots are no BPF hash: an update and a delete of one cost 310 ns.  No other request has the address of a request
- * under way, so a small set-associative table is enough, without locks.  Two CPUs may write one slot at the same
- * moment; then the checksum over the slot is wrong, and the request counts as of an unknown issuer, never as of another
- * process.
+ * The table is no BPF hash: an update and a delete of a hash cost 310 ns.  No two requests under way have the same
+ * address, so a small set-associative table is enough, without locks.  When two CPUs write one slot at the same
+ * moment, the slot's checksum is wrong.  The request then counts for an unknown issuer, never for another process.
  */
 #ifndef SKEP_IO_ISSUERS_BPF_H
 #define SKEP_IO_ISSUERS_BPF_H
@@ -20,12 +19,12 @@ const volatile __u32 bucket_mask;
 
 #define WAYS 4
 #define WHO_KERNEL 0x40000000u
-#define WHO_PID 0x003fffffu      /* pids have 22 bits at the most (PID_MAX_LIMIT) */
-#define WHO_VERDICT_SHIFT 22     /* above them the byte of the verdict map */
+#define WHO_PID 0x003fffffu      /* a pid has at most 22 bits (PID_MAX_LIMIT) */
+#define WHO_VERDICT_SHIFT 22     /* the byte of the verdict map is above the pid */
 #define VERDICT_OF_WHO(who_) ((who_) >> WHO_VERDICT_SHIFT & 0xff)
 
 struct slot {
-	__u64 request; /* or its first bio; 0: free */
+	__u64 request; /* address of the request, or before 6.5 of its first bio; 0: free */
 	__u64 start_ns;
 	__u64 cgroup_id;
 	__u32 who;
@@ -84,7 +83,7 @@ static __always_inline void slot_take(__u64 request, __u64 start_ns, __u64 cgrou
 	s->check = check_of(request, start_ns, cgroup_id, who);
 }
 
-/* Reads the slot and frees it.  False: none, or torn by two CPUs. */
+/* Reads the slot and frees it.  False: no slot, or two CPUs wrote the slot at once. */
 static __always_inline int slot_give(__u64 request, struct slot *ret)
 {
 	struct bucket *b = bucket_of(request);
@@ -106,7 +105,7 @@ static __always_inline int slot_give(__u64 request, struct slot *ret)
 	return ret->check == check_of(request, ret->start_ns, ret->cgroup_id, ret->who);
 }
 
-/* ---- a request is made ------------------------------------------------------- */
+/* ---- a task creates a request ------------------------------------------------- */
 
 static __always_inline int made(__u64 request)
 {
@@ -125,8 +124,8 @@ static __always_inline int made(__u64 request)
 }
 
 /*
- * Since 6.5, in the context of the task that makes the request.  raw_tp, because tp_btf makes the request a typed
- * pointer: the verifier allows no arithmetic on it, and the program needs only its address.
+ * Since 6.5; runs in the context of the task that creates the request.  The program needs only the request's address.
+ * It is a raw_tp, as with tp_btf the request is a typed pointer, on which the verifier allows no arithmetic.
  */
 SEC("raw_tp/block_io_start")
 int on_start(__u64 *ctx)
@@ -136,8 +135,8 @@ int on_start(__u64 *ctx)
 
 /*
  * The kernel skips a program that already runs on that CPU, and kernels that preempt programs (load.c) put another task
- * there in the middle of one.  This program runs after on_start for each request, and records requests that on_start
- * missed.
+ * on the CPU in the middle of a program.  The kernel calls this program after on_start for each request, and it records
+ * the requests that on_start missed.
  */
 SEC("raw_tp/block_io_start")
 int on_start_missed(__u64 *ctx)
@@ -151,7 +150,7 @@ int on_start_missed(__u64 *ctx)
 #pragma unroll
 	for (int i = 0; i < WAYS; i++) {
 		at = b->way[i].who;
-		/* same process: on_start saw it, or an earlier request left the same values */
+		/* the slot names this process: on_start saw the request, or an earlier request left the same values */
 		if (b->way[i].request == request && (at & WHO_KERNEL || (at & WHO_PID) == tgid))
 			return 0;
 	}
@@ -185,7 +184,7 @@ int on_getrq(__u64 *ctx)
 	return made(bio);
 }
 
-/* Before 6.5: a bio that the kernel puts in front of it later. */
+/* Before 6.5: a bio that the kernel later puts in front of a request. */
 SEC("raw_tp/block_bio_frontmerge")
 int on_frontmerge(__u64 *ctx)
 {

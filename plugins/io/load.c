@@ -155,7 +155,7 @@ static void size_maps(struct io_probe *st)
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 }
 
-static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
+static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks, int part)
 {
 	struct btf *btf = NULL;
 	int err = skep_btf_load(inst, st->host, &btf);
@@ -168,6 +168,11 @@ static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_ho
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err)
 		err = st->host->fail(inst, err, "cannot use the verdict map of skepd: %s", strerror(-err));
+	if (!err && part >= 0) {
+		err = skep_btf_part_write(part, btf, bpf_object__btf(st->bpf->obj));
+		if (err)
+			st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
+	}
 	btf__free(btf);
 	return err;
 }
@@ -186,19 +191,25 @@ static int batch_for_all(struct io_probe *st)
 /* Opens, prepares, and loads or adopts.  -ESTALE: the pinned state to adopt is gone; try once more. */
 static int place(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
 {
-	int err;
+	char path[SKEP_BTF_PART_PATH];
+	int part = skep_btf_part_new(path), err;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
 
-	st->bpf = io_bpf__open();
+	st->bpf = io_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
-		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		goto out;
 	}
-	err = prepare(inst, st, hooks);
+	err = prepare(inst, st, hooks, part);
 	if (err)
-		return err;
+		goto out;
 	err = skep_pins_load(&st->pins, st->host, "io", st->bpf->skeleton);
 	if (err && err != -ESTALE)
-		return skep_load_fail(inst, st->host, err, "loading the BPF programs");
+		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
+out:
+	if (part >= 0)
+		close(part);
 	return err;
 }
 

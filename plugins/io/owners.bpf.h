@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/owners.bpf.h - the maps of processes and cgroups, and what a request adds to them.
+ * plugins/io/owners.bpf.h - the maps of processes and cgroups; adds each completed request to them.
  */
 #ifndef SKEP_IO_OWNERS_BPF_H
 #define SKEP_IO_OWNERS_BPF_H
@@ -22,8 +22,8 @@ struct {
 } cgroups SEC(".maps");
 
 /*
- * Written by user space for the next skepd: `processes` and `cgroups` as far as reported.  Twice as many processes,
- * because processes that wait without a request of their own are in it too.
+ * User space saves here, for the next skepd, the part of `processes` and `cgroups` that it has reported.  The map has
+ * room for twice as many processes, because it also has processes that wait without a request of their own.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -116,7 +116,7 @@ int io_processes_take(struct skep_instance *inst, struct io_probe *st, int fd, u
 			      &d);
 }
 
-void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
+void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns, bool live_too)
 {
 	struct drain d = { .inst = inst, .st = st, .now_ns = now_ns };
 	int fd = bpf_map__fd(st->bpf->maps.processes), err;
@@ -125,7 +125,8 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 	err = skep_drain_map(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process,
 			     &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of processes failed: %s; the next interval reports their I/O",
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "reading the map of processes failed: %s; the next interval reports their I/O",
 			      strerror(-err));
 		return;
 	}
@@ -133,7 +134,8 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 		for (size_t i = 0; i < st->processes.room; i++)
 			memset(LIVE(&st->processes.at[i]), 0, IO_DELAYS * sizeof(uint64_t));
 		/* after the map: a thread that ends in between is in neither this time, and never in both */
-		io_delays_read(inst, st);
+		if (live_too)
+			io_delays_read(inst, st);
 	}
 	idle = crowded(d.n, st->opt_processes) ? IDLE_PASSES_FULL : IDLE_PASSES;
 	for (size_t i = 0; i < st->processes.room;) {
@@ -148,7 +150,7 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 		if (st->delays)
 			emit_delays(&d, l);
 		l->idle += st->ageing;
-		if (l->idle < idle || live) {
+		if (l->idle < idle || live || !live_too) {
 			i++;
 			continue;
 		}
@@ -210,7 +212,8 @@ void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t 
 
 	err = skep_drain_map(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of cgroups failed: %s; the next interval reports their I/O",
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "reading the map of cgroups failed: %s; the next interval reports their I/O",
 			      strerror(-err));
 		return;
 	}

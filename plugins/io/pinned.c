@@ -3,9 +3,9 @@
  * plugins/io/pinned.c - pinned state of the previous skepd (skep/pins.h).  State of the same build continues; state of
  * another build is put to sleep, read and removed.
  *
- * The BPF programs only add up, so user space saves in maps of its own, pinned beside theirs, what it has reported of
- * each process and cgroup.  It saves before it reports: when skepd dies between the two, the record is lost, and no
- * record comes twice.
+ * The BPF programs only add up.  So user space saves the reported sums of each process and cgroup in maps of its own,
+ * pinned beside theirs.  It saves before it reports: when skepd dies between the two, the record is lost, and no record
+ * comes twice.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -43,9 +43,9 @@ void io_pinned_touch(struct io_probe *st)
 /* ---- reported sums ------------------------------------------------------------------- */
 
 /*
- * E2BIG: the map has too little room for all processes; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
- * must not report that entry a second time: it begins with what it finds (begin_unsaved), and `reported` says so before
- * the record leaves.
+ * Saves the reported sums of an entry.  Both errors are temporary: E2BIG, the map is full, and ENOMEM, as the map
+ * allocates when it grows.  The next skepd must not report the entry a second time: it takes the entry's sums as
+ * reported (begin_unsaved).  So keep() writes `unsaved` to the map "reported" before the record leaves.
  */
 static void keep(struct io_probe *st, int fd, struct level *l, const void *value)
 {
@@ -61,7 +61,8 @@ static void keep(struct io_probe *st, int fd, struct level *l, const void *value
 	io_pinned_touch(st);
 	st->host->log(
 		st->inst, SKEP_LOG_WARNING,
-		"cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O and counts it as lost; raise the options processes and cgroups",
+		"cannot save the reported I/O of a process or cgroup: %s; "
+		"a restart of skepd now loses some I/O and counts it as lost; raise the options processes and cgroups",
 		strerror(-err));
 }
 
@@ -173,8 +174,8 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 }
 
 /*
- * The previous skepd had no room to save what it had reported of some entries.  An entry without saved state is one of
- * them, or came while no skepd ran: its sums up to now count as reported, and as one lost record.
+ * The previous skepd had no room to save the reported sums of some entries.  An entry without saved state is such an
+ * entry, or a new one from while no skepd ran.  Its sums up to now count as reported, and as one lost record.
  */
 static int begin_unsaved(struct io_probe *st, int processes, int cgroups)
 {
@@ -313,12 +314,14 @@ static void take_other(void *arg, const char *folder)
 	if (err)
 		st->host->log(
 			st->inst, SKEP_LOG_WARNING,
-			"cannot read the previous skepd's pinned BPF state: %s; removed it: the I/O that it counted is missing",
+			"cannot read the previous skepd's pinned BPF state: %s; removed it: "
+			"the I/O that it counted is missing",
 			strerror(-err));
 	else
 		st->host->log(
 			st->inst, SKEP_LOG_NOTICE,
-			"removed the previous skepd's pinned BPF state (another build, or expired): its records were read to the end");
+			"removed the previous skepd's pinned BPF state (another build, or expired): "
+			"its records were read to the end");
 }
 
 void io_pinned_begin(struct skep_instance *inst, struct io_probe *st)

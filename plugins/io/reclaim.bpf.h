@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/reclaim.bpf.h - how often and how long tasks reclaim memory: of the host, of their cgroup.
+ * plugins/io/reclaim.bpf.h - counts and times direct reclaim by tasks: for the host, and for their cgroup's limit.
  */
 #ifndef SKEP_IO_RECLAIM_BPF_H
 #define SKEP_IO_RECLAIM_BPF_H
 
 #include "owners.bpf.h"
 
-/* Tasks in reclaim: since when, by thread id. */
+/* Start of the reclaim of each task that reclaims now, by thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

@@ -18,7 +18,8 @@ static void requests(const struct says *s, const struct io_hooks *h)
 {
 	if (!h->complete) {
 		say(s, "disk.io", SKEP_SIGNAL_MISSING, "tp_btf/block_rq_complete",
-		    "the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK): only the devices' own counters are in the ledger");
+		    "the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK): "
+		    "only the devices' own counters are in the ledger");
 		say(s, "io.issuer", SKEP_SIGNAL_MISSING, "raw_tp/block_io_start", "needs disk.io");
 		return;
 	}
@@ -41,7 +42,8 @@ static void owners(const struct says *s, const struct io_hooks *h)
 		    "only where the file system supports it (ext4, xfs, btrfs, f2fs) and the io controller is enabled for the cgroup");
 	else
 		say(s, "cgroup.io.writeback", SKEP_SIGNAL_MISSING, "request's bio's blkcg",
-		    "the io controller is on cgroup v1 or not in the kernel: requests that the kernel writes back have an unknown writer");
+		    "the io controller is on cgroup v1 or not in the kernel: "
+		    "requests that the kernel writes back have an unknown writer");
 }
 
 static void memory(const struct says *s, const struct io_probe *st, const struct io_hooks *h)
@@ -56,8 +58,9 @@ static void memory(const struct says *s, const struct io_probe *st, const struct
 		    "the kernel has no delay accounting (CONFIG_TASK_DELAY_ACCT)");
 	else if (h->delayacct == 0)
 		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays",
-		    "the kernel does not account delays: sysctl kernel.task_delayacct=1 (5.14 and later) or boot with delayacct, "
-		    "then restart this probe; counts for processes that start after it");
+		    "the kernel does not account delays: "
+		    "sysctl kernel.task_delayacct=1 (5.14 and later) or boot with delayacct, then restart this probe; "
+		    "counts for processes that start after it");
 	else if (!st->delays)
 		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays",
 		    "option delays is false");

@@ -130,7 +130,7 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
-	bool unsaved; /* the maps had no room to save what was reported of some process or cgroup */
+	bool unsaved; /* the maps had no room to save the reported sums of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 
@@ -167,7 +167,7 @@ void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_n
 /* pinned.c: across a restart of skepd */
 /* Continues pinned state of the previous skepd, or reads and removes it; from then on our programs record. */
 void io_pinned_begin(struct skep_instance *, struct io_probe *);
-/* Tells the programs that a reader is alive, and saves the counters as far as reported. */
+/* Lets the programs record for another period, and saves the reported part of the counters. */
 void io_pinned_touch(struct io_probe *);
 /* Saves entries for which the maps had no room before. */
 void io_pinned_retry(struct io_probe *);
@@ -183,7 +183,8 @@ void io_pinned_cgroup_over(const struct io_probe *, const struct level *);
 /* Emit what such a map has more than st->processes or st->cgroups. 0, or the error of the kernel. */
 int io_processes_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
 int io_cgroups_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
-void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+/* live_too: also reads the delays of live threads, in a pass over all threads, and lets idle entries go */
+void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns, bool live_too);
 void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
 /* iolat.c: the detail iolat */

@@ -7,7 +7,6 @@
 
 #include <skep/bpf/kernel.bpf.h>
 
-#include <skep/bpf/cgroup.bpf.h>
 #include <skep/bpf/kept.bpf.h>
 #include <skep/bpf/preempt.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -20,9 +19,7 @@
 #define MSG_PEEK 2
 #define MSG_ERRQUEUE 0x2000
 
-/*
- * How many of n bytes, read from a connection that has left the map, no process was credited with.
- */
+/* Returns how many of the n bytes, read from a connection that has left the map, credit() gave to no process. */
 static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
 {
 	__u64 key = (__u64)sk, early, *credited = bpf_map_lookup_elem(&ended_by_address, &key);
@@ -47,11 +44,8 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 		if (!current_key(&key)) {
 			c->flags |= NET_CONN_KERNEL;
 		} else {
-			c->pid = key.pid;
-			c->start_ns = key.start_ns;
-			if (cgroups_wanted)
-				c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
-			/* accepted through a multipath listener: a process owns it all the same */
+			own(c, (void *)bpf_get_current_task(), &key);
+			/* the kernel accepted it for a multipath listener, but a process uses it */
 			c->flags &= ~NET_CONN_KERNEL;
 		}
 		c->guessed = 0;

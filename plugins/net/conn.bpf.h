@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/net/conn.bpf.h - struct conn, which the kernel side stores for a TCP connection; reads the kernel's own
- * totals, addresses and route of one.
+ * plugins/net/conn.bpf.h - struct conn, which the kernel side stores for a TCP connection; functions that read the
+ * kernel's own totals, addresses and route of a connection.
  *
- * tcp_sock counts the payload of a connection to the byte anyway:
+ * tcp_sock itself counts the payload of a connection to the byte:
  *   written by the process    bytes_acked + (write_seq - snd_una)
  *   acknowledged by the peer  bytes_acked
  *   arrived in order          bytes_received
@@ -28,7 +28,9 @@
 #define IPPROTO_UDPLITE 136
 #define IPPROTO_MPTCP 262
 #define IFF_LOOPBACK 8
-#define SOCK_DONE_BIT 1 /* enum sock_flags: the peer's FIN has arrived; second since 2.6 */
+#define SOCK_DEAD_BIT 0 /* enum sock_flags: no process holds the socket; first since 2.6 */
+#define SOCK_DONE_BIT 1 /* the peer's FIN has arrived; second since 2.6 */
+#define SHUTDOWN_MASK 3 /* sk_shutdown: closed in both directions */
 
 /* include/net/tcp_states.h, never renumbered */
 enum {
@@ -65,22 +67,30 @@ struct conn {
 	__u32 flags;     /* NET_CONN_*: LOOPBACK, BEFORE, KERNEL */
 	__u64 began_ns;
 	__u64 latency_ns;
-	/* Bytes that processes moved by calls, and bytes beyond these that the owner was credited with. */
+	/* calls: bytes that processes moved by calls; extra: further bytes that credit() gave to the owner */
 	__u64 calls[NET_WAYS];
 	__u64 extra[NET_WAYS];
-	struct totals base;      /* does not count: our SYN, or all from before the probe started */
+	struct totals base;      /* to subtract from the totals: our SYN, or all from before the probe started */
 	struct totals settled;   /* of the totals, the part that peers, retransmits and headers include */
 	__u64 recorded[NET_WAYS]; /* of the totals, the part that records of the connection include */
+	struct totals end; /* at its end, if it is held: a later disconnect resets tcp_sock */
+	__u64 ended_ns;
 	__u32 recorded_retransmits;
+	__s32 error;     /* at its end */
+	__u32 found;     /* the last scan of all processes that found the owner with a descriptor; 0: none did */
+	__u32 round;     /* the last scan, of all or of some processes, that found it; 0: none did */
+	__u32 epoch;     /* equal to `epoch`: counted in `owned` */
 	__u16 direction; /* 0: unknown */
 	/* bytes, not bits: each has its own writer, and these may run at the same time */
 	__u8 known;    /* set up */
-	__u8 guessed;  /* the owner listens or holds the descriptor: the first to send or receive replaces it */
+	__u8 guessed;  /* the owner listens, or held a descriptor at the start: a process that uses it replaces it */
 	__u8 accounted; /* the owner's connects or accepts include it */
 	__u8 counted;  /* the peer's connections include it */
 	__u8 closed;
+	__u8 held;     /* it ended while a process had a descriptor; the value is the state before */
 	__u8 listed;   /* a record of the connection went out */
 	__u8 routed;   /* the flags LOOPBACK and KERNEL are set */
+	__u8 awaits;   /* counted in `unowned` */
 };
 
 static __always_inline __u64 beyond(__u64 a, __u64 b)
@@ -88,7 +98,7 @@ static __always_inline __u64 beyond(__u64 a, __u64 b)
 	return a > b ? a - b : 0;
 }
 
-/* state: the one that the numbers belong to; during a change of state the old one. */
+/* state: the state that the numbers belong to; during a change of state the old state. */
 static __always_inline void totals_read(struct totals *t, struct sock *sk, __u32 state)
 {
 	struct tcp_sock *tp = (void *)sk;
@@ -140,7 +150,7 @@ static __always_inline void addresses(struct sock *sk, __u16 family, __u32 *loca
 	}
 }
 
-/* By addresses alone, as an unconnected socket has no route. */
+/* Compares addresses only, as an unconnected socket has no route. */
 static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
 {
 	if (family == AF_INET) {
@@ -158,7 +168,7 @@ static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
 	}
 }
 
-/* By the route, as a connection to one of the host's own addresses uses the loopback device as well. */
+/* Looks at the route, as a connection to one of the host's own addresses uses the loopback device as well. */
 static __always_inline int loopback_by_route(struct sock *sk)
 {
 	struct dst_entry *dst = BPF_CORE_READ(sk, sk_dst_cache);

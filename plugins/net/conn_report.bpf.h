@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/net/conn_report.bpf.h - reports what went over a connection: to its owner, to the row of its peer, and in a
- * record of its own while the interval has room for one.
+ * plugins/net/conn_report.bpf.h - reports a connection's traffic: to its owner, to the row of its peer, and in a record
+ * of its own while the interval has room for one.
  */
 #ifndef SKEP_NET_CONN_REPORT_BPF_H
 #define SKEP_NET_CONN_REPORT_BPF_H
@@ -16,8 +16,7 @@
 #include "ring.bpf.h"
 
 /* Set by user space before the load. */
-const volatile __u32 calls_counted;    /* a hook on send and recv counts calls */
-const volatile __u64 big_bytes = 1 << 20;      /* a connection of that many bytes gets a record before smaller ones */
+const volatile __u64 big_bytes = 1 << 20;      /* a connection with this many bytes gets a record before smaller ones */
 const volatile __u64 long_ns = 1000000000;
 
 /* Changed by user space while the programs run. */
@@ -99,14 +98,12 @@ static __always_inline void credit(struct conn *c, __u32 slot, __u64 n)
 
 static __always_inline void settle_way(struct conn *c, struct totals *t, __u32 way)
 {
-	__u64 total = way == NET_TX || calls_counted ? t->app[way] : t->wire[way];
-	__u64 base = way == NET_TX || calls_counted ? c->base.app[way] : c->base.wire[way];
-	__u64 done = c->calls[way] + c->extra[way];
+	__u64 done = c->base.app[way] + c->calls[way] + c->extra[way];
 	__u64 n;
 
-	if (total <= base + done)
+	if (t->app[way] <= done)
 		return;
-	n = total - base - done;
+	n = t->app[way] - done;
 	if (c->flags & NET_CONN_LOOPBACK)
 		credit(c, NET_SLOT(NET_TCP_LO, NET_TX) + way, n);
 	else
@@ -116,7 +113,7 @@ static __always_inline void settle_way(struct conn *c, struct totals *t, __u32 w
 
 static __always_inline void settle_bytes(struct conn *c, struct sock *sk, struct totals *t)
 {
-	/* calls on a multipath connection count at its own socket, and those of the kernel at this one */
+	/* on_send and on_recv count a process's calls at its MPTCP socket, and the kernel's calls at this one */
 	if (calls_counted && (c->flags & NET_CONN_KERNEL || is_mptcp(sk)))
 		return;
 	settle_way(c, t, NET_TX);
@@ -137,7 +134,7 @@ static __always_inline struct net_peer *peer_in(void *map, struct net_peer_key *
 	p = bpf_map_lookup_elem(map, key);
 	if (p)
 		return p;
-	/* the row of all others, which user space added */
+	/* the overflow row: user space added it */
 	add(&k->peers_full, 1);
 	__builtin_memset(key, 0, sizeof(*key));
 	return bpf_map_lookup_elem(map, key);
@@ -163,7 +160,7 @@ static __always_inline void peer_add(struct net_peer *to, struct net_peer *n)
 	}
 }
 
-/* Fills in the identity of the connection: addresses, owner, direction. */
+/* Fills the identity of the connection into the record: addresses, owner, direction. */
 static __always_inline void describe(struct scratch *s, struct conn *c, struct sock *sk, __u64 now)
 {
 	struct net_conn_record *r = &s->rec;

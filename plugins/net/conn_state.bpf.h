@@ -18,6 +18,77 @@
 #include "process.bpf.h"
 #include "ring.bpf.h"
 
+/*
+ * Without hooks on calls: the process that closes a connection, or shuts it down, owns it from then on, and gets the
+ * bytes that no scan has credited.  The kernel does both in the context of that process, or in that of the scanner, if
+ * the process closes the descriptor while the kernel visits it for on_file.
+ */
+static __always_inline void own_by_current(struct conn *c, struct sock *sk)
+{
+	struct net_process_key me = {};
+
+	/* a kernel thread may close the last descriptor */
+	if (calls_counted || !current_key(&me) || me.pid == scanner)
+		return;
+	own(c, (void *)bpf_get_current_task(), &me);
+	c->guessed = 0;
+	/* The kernel accepted it for a multipath listener, but it has a descriptor. */
+	if (BPF_CORE_READ(sk, sk_socket, file) && !is_mptcp(sk))
+		c->flags &= ~NET_CONN_KERNEL;
+}
+
+/* Reads the totals; of a connection that has ended only the bytes that processes read may still grow. */
+static __always_inline void totals_now(struct totals *t, struct conn *c, struct sock *sk, int state)
+{
+	__u64 app;
+
+	totals_read(t, sk, state);
+	if (!c->held)
+		return;
+	app = t->app[NET_RX];
+	*t = c->end;
+	if (app > t->app[NET_RX])
+		t->app[NET_RX] = app;
+}
+
+/* The last report of a connection; old: the state before its end. */
+static __always_inline void finish(struct sock *sk, struct conn *c, struct scratch *s, int old)
+{
+	int failed = old == TCP_SYN_SENT || old == TCP_SYN_RECV;
+
+	totals_now(&s->t, c, sk, old);
+	route(c, sk);
+	if (!failed)
+		settle_bytes(c, sk, &s->t);
+	describe(s, c, sk, c->ended_ns);
+	s->rec.flags |= NET_CONN_CLOSED;
+	s->rec.error = c->error;
+	if (failed)
+		s->rec.flags |= c->error ? NET_CONN_FAILED : NET_CONN_FAILED | NET_CONN_ABORTED;
+	settle_rest(s, c, failed, 1);
+	record(s, c, 1);
+	c->closed = 1;
+	conn_uncounted(c);
+}
+
+static __always_inline void settle(struct sock *sk, struct conn *c, int old, int over)
+{
+	struct scratch *s = scratch_take();
+
+	if (!s) {
+		COUNT(no_scratch);
+		return;
+	}
+	if (over && !c->closed) {
+		finish(sk, c, s, old);
+	} else {
+		totals_now(&s->t, c, sk, old);
+		route(c, sk);
+		settle_bytes(c, sk, &s->t);
+	}
+	scratch_give(s);
+}
+
 static __always_inline void connecting(struct sock *sk)
 {
 	struct conn *c = conn_get(sk, 1);
@@ -25,18 +96,16 @@ static __always_inline void connecting(struct sock *sk)
 
 	if (!c)
 		return;
-	/* on_state_missed may repeat the change. By address, the entry may be of a socket that had it before. */
-	if (use_sk_storage && c->known && !c->closed)
+	/* on_state_missed may repeat the change. In the map by address, the entry may be of a previous socket. */
+	if (use_sk_storage && c->known && !c->closed && !c->held)
 		return;
+	conn_uncounted(c);
 	__builtin_memset(c, 0, sizeof(*c));
-	if (current_key(&me)) {
-		c->pid = me.pid;
-		c->start_ns = me.start_ns;
-		if (cgroups_wanted)
-			c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
-	} else {
+	if (current_key(&me))
+		own(c, (void *)bpf_get_current_task(), &me);
+	else
 		c->flags = NET_CONN_KERNEL;
-	}
+	c->found = scans;
 	c->began_ns = bpf_ktime_get_boot_ns();
 	c->direction = NET_OUT;
 	c->base.app[NET_TX] = c->base.wire[NET_TX] = 1; /* our SYN */
@@ -54,10 +123,11 @@ static __always_inline void established(struct sock *sk, int old)
 		return;
 	now = bpf_ktime_get_boot_ns();
 	if (c->known && c->direction == NET_OUT) {
-		/* also from SYN_RECV, when both sides connect at once */
+		/* from SYN_SENT, or from SYN_RECV when both sides connect at once */
 		route(c, sk);
 		if (!c->latency_ns)
 			c->latency_ns = now - c->began_ns;
+		conn_awaits(c, sk);
 		return;
 	}
 	if (c->known)
@@ -72,6 +142,7 @@ static __always_inline void established(struct sock *sk, int old)
 	c->direction = NET_IN;
 	route(c, sk);
 	c->known = 1;
+	conn_awaits(c, sk);
 }
 
 static __always_inline void listening(struct sock *sk)
@@ -88,60 +159,51 @@ static __always_inline void not_listening(struct sock *sk)
 	struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
 
 	bpf_map_delete_elem(&listeners, &key);
+	add(&listeners_closed, 1); /* a scan puts in a listener that shares the port */
 }
 
 static __always_inline void closed(struct sock *sk, int old)
 {
 	struct conn *c = conn_get(sk, 0);
-	int failed = old == TCP_SYN_SENT || old == TCP_SYN_RECV;
-	struct scratch *s;
 
-	if (!c || !c->known || c->closed)
+	if (!c || !c->known || c->closed || c->held)
 		return;
-	s = scratch_take();
-	if (!s) {
-		COUNT(no_scratch);
-		return;
+	c->ended_ns = bpf_ktime_get_boot_ns();
+	c->error = BPF_CORE_READ(sk, sk_err);
+	if (!calls_counted && old != TCP_SYN_SENT && old != TCP_SYN_RECV &&
+	    !(BPF_CORE_READ(sk, __sk_common.skc_flags) & 1u << SOCK_DEAD_BIT)) {
+		totals_read(&c->end, sk, old);
+		c->held = old;
+		/* A process resets the connection, or disconnects: it is the current one. */
+		if (c->guessed && !c->error)
+			own_by_current(c, sk);
+		if (c->guessed)
+			return; /* the other side did: on_destroy or a scan will know a process that has a descriptor */
 	}
-	totals_read(&s->t, sk, old);
-	route(c, sk);
-	if (!failed)
-		settle_bytes(c, sk, &s->t);
-	describe(s, c, sk, bpf_ktime_get_boot_ns());
-	s->rec.flags |= NET_CONN_CLOSED;
-	s->rec.error = BPF_CORE_READ(sk, sk_err);
-	if (failed)
-		s->rec.flags |= s->rec.error ? NET_CONN_FAILED : NET_CONN_FAILED | NET_CONN_ABORTED;
-	settle_rest(s, c, failed, 1);
-	record(s, c, 1);
-	c->closed = 1;
-	scratch_give(s);
-	if (!use_sk_storage) {
+	settle(sk, c, old, 1);
+	if (use_sk_storage || c->held)
+		return;
+	if (calls_counted) {
 		__u64 key = (__u64)sk, early = c->extra[NET_RX];
 
 		if (early)
 			bpf_map_update_elem(&ended_by_address, &key, &early, BPF_ANY);
-		bpf_map_delete_elem(&conns_by_address, &key);
 	}
+	conn_forget(sk);
 }
 
-/* The process has closed its side: credits its bytes now, while it surely lives. */
+/* The process has closed its side: credits its bytes now, while the process certainly lives. */
 static __always_inline void ending(struct sock *sk, int old)
 {
 	struct conn *c = conn_get(sk, 0);
-	struct scratch *s;
 
 	if (!c || !c->known || c->closed)
 		return;
-	s = scratch_take();
-	if (!s) {
-		COUNT(no_scratch);
-		return;
-	}
-	totals_read(&s->t, sk, old);
-	route(c, sk);
-	settle_bytes(c, sk, &s->t);
-	scratch_give(s);
+	own_by_current(c, sk);
+	settle(sk, c, old, 0);
+	/* no process will move bytes over it, and usually none has a descriptor from here on */
+	if ((BPF_CORE_READ(sk, sk_shutdown) & SHUTDOWN_MASK) == SHUTDOWN_MASK)
+		conn_uncounted(c);
 }
 
 static __always_inline void changed(struct sock *sk, int old, int new)
@@ -209,8 +271,8 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 
 /*
  * The kernel skips a program that already runs on that CPU, so on_state misses a change in softirq that interrupts it.
- * The kernel calls this program after on_state for each change, and it handles those that on_state has not seen. To
- * handle a change twice does no harm.
+ * The kernel calls on_state_missed after on_state for each change, and it handles the changes that on_state has not
+ * seen. To handle a change twice does no harm.
  */
 static __always_inline void state_missed(struct sock *sk, int old, int new)
 {
@@ -233,6 +295,29 @@ SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state_missed, struct sock *sk, int old, int new)
 {
 	SKEP_UNPREEMPTED(state_missed(sk, old, new));
+	return 0;
+}
+
+/*
+ * Without hooks on calls: the last process closes a socket whose connection has ended before.  Only now the probe knows
+ * how many of the bytes that had arrived the processes have read, and, if no scan found one, which process had it.
+ */
+static __always_inline void destroyed(struct sock *sk)
+{
+	struct conn *c = conn_get(sk, 0);
+
+	if (!c || !c->held || skep_asleep(SKEP_KEPT_UNCOUNTED))
+		return;
+	if (!c->closed)
+		own_by_current(c, sk);
+	settle(sk, c, c->held, 1);
+	conn_forget(sk);
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(on_destroy, struct sock *sk)
+{
+	SKEP_UNPREEMPTED(destroyed(sk));
 	return 0;
 }
 

@@ -8,14 +8,29 @@
 
 #include <skep/bpf/kernel.bpf.h>
 
+#include <skep/bpf/cgroup.bpf.h>
+
 #include "conn.bpf.h"
 #include "ring.bpf.h"
 
 /* Set by user space before the load. */
-const volatile __u32 use_sk_storage;   /* sockets' storage in tracing programs: since 5.11 */
+const volatile __u32 use_sk_storage;   /* tracing programs may use socket storage: since 5.11 */
+const volatile __u32 calls_counted;    /* a hook on send and recv counts calls, and finds owners */
 
 /* Changed by user space while the programs run. */
+__u32 scans;             /* scans of all processes that have begun */
+__u32 partial;           /* the scan under way visits only processes that own connections */
+__u32 rounds;            /* scans of either kind that have begun */
+__u32 epoch;             /* user space has begun to count `owned` anew so many times */
+__u32 scanner;           /* the process that reads the iterator on_file, which writes its id */
 __u32 cgroups_wanted;    /* a detail is attached to a cgroup: the programs note owners' cgroups */
+
+/* Without hooks on calls: user space learns from these counts whether it must scan all processes (scan.c). */
+__u64 unowned;           /* open connections that no scan has found yet */
+__u64 owned;             /* open connections that scans have found with a descriptor of their owner's */
+__u64 owned_now;         /* of them, those that the scan under way has found */
+__u64 accepted_by_kernel; /* connections since the load; a multipath listener's get a descriptor later */
+__u64 listeners_closed;  /* since the load */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -71,7 +86,7 @@ static __always_inline struct conn *conn_get(struct sock *sk, int create)
 		key = (__u64)sk;
 		c = bpf_map_lookup_elem(&conns_by_address, &key);
 		if (!c && create) {
-			bpf_map_delete_elem(&ended_by_address, &key); /* of a socket that had this address before */
+			bpf_map_delete_elem(&ended_by_address, &key); /* left by the previous socket at this address */
 			bpf_map_update_elem(&conns_by_address, &key, &no_conn, BPF_NOEXIST);
 			c = bpf_map_lookup_elem(&conns_by_address, &key);
 		}
@@ -81,12 +96,21 @@ static __always_inline struct conn *conn_get(struct sock *sk, int create)
 	return c;
 }
 
+/* Deletes the entry of a socket that the kernel frees; it frees a socket's storage itself. */
+static __always_inline void conn_forget(struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (!use_sk_storage)
+		bpf_map_delete_elem(&conns_by_address, &key);
+}
+
 static __always_inline __u32 netns_of(struct sock *sk)
 {
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* Not skc_num, which is 0 again at the change to CLOSE. */
+/* Reads inet_sport, as the kernel sets skc_num to 0 before the change to CLOSE. */
 static __always_inline __u16 local_port(struct sock *sk)
 {
 	struct inet_sock *inet = (void *)sk;
@@ -120,7 +144,61 @@ static __always_inline int is_mptcp(struct sock *sk)
 	return bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ(tp, is_mptcp);
 }
 
-/* A connection that is older than the probe, or whose begin no program saw, counts from here on. */
+static __always_inline void own(struct conn *c, struct task_struct *t, struct net_process_key *key)
+{
+	c->pid = key->pid;
+	c->start_ns = key->start_ns;
+	if (cgroups_wanted)
+		c->cgroup_id = skep_cgroup_of_untyped(t);
+}
+
+/* Counts an established connection, for which only a scan can find the process that has a descriptor of it. */
+static __always_inline void conn_awaits(struct conn *c, struct sock *sk)
+{
+	if (calls_counted || c->awaits || c->round)
+		return;
+	if (!(c->flags & NET_CONN_KERNEL)) {
+		c->awaits = 1;
+		add(&unowned, 1);
+	} else if (c->direction == NET_IN && !is_mptcp(sk)) {
+		add(&accepted_by_kernel, 1);
+	}
+}
+
+static __always_inline void conn_awaits_no_more(struct conn *c)
+{
+	if (c->awaits)
+		add(&unowned, -1);
+	c->awaits = 0;
+}
+
+/* A scan has found the connection with a descriptor of its owner's. */
+static __always_inline void conn_found(struct conn *c)
+{
+	conn_awaits_no_more(c);
+	if (c->round == rounds)
+		return;
+	c->round = rounds;
+	add(&owned_now, 1);
+	if (c->epoch != epoch) {
+		c->epoch = epoch;
+		add(&owned, 1);
+	}
+}
+
+/* The connection has ended, or its last descriptor is about to be closed. */
+static __always_inline void conn_uncounted(struct conn *c)
+{
+	conn_awaits_no_more(c);
+	if (!c->epoch || c->epoch != epoch)
+		return;
+	c->epoch = 0;
+	add(&owned, -1);
+	if (c->round == rounds)
+		add(&owned_now, -1);
+}
+
+/* Sets up a connection that is older than the probe, or whose begin no program saw: its traffic counts from now on. */
 static __always_inline void conn_met(struct conn *c, struct sock *sk)
 {
 	totals_read(&c->base, sk, BPF_CORE_READ(sk, __sk_common.skc_state));
@@ -134,6 +212,7 @@ static __always_inline void conn_met(struct conn *c, struct sock *sk)
 	c->accounted = 1;
 	c->counted = 1;
 	c->known = 1;
+	conn_awaits(c, sk);
 }
 
 static __always_inline __u16 direction_of(struct conn *c, struct sock *sk)

@@ -12,16 +12,16 @@
 #define P(member_, name_, unit_, help_) \
 	SKEP_FIELD(struct process_record, member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
 static const struct skep_field process_fields[] = {
-	P(rx_bytes, "rx_bytes", "By", "payload received over TCP and UDP, loopback included"),
-	P(tx_bytes, "tx_bytes", "By", "payload sent over TCP and UDP, loopback included"),
+	P(rx_bytes, "rx_bytes", "By", "payload received over TCP and, with the option calls, UDP; loopback included"),
+	P(tx_bytes, "tx_bytes", "By", "payload sent over TCP and, with the option calls, UDP; loopback included"),
 	P(loopback_rx, "loopback_rx_bytes", "By", "part of rx_bytes that never left the host"),
 	P(loopback_tx, "loopback_tx_bytes", "By", "part of tx_bytes that never left the host"),
 	P(tcp_rx, "tcp_rx_bytes", "By", "payload received over TCP"),
 	P(tcp_tx, "tcp_tx_bytes", "By", "payload sent over TCP"),
-	P(udp_rx, "udp_rx_bytes", "By", "payload received over UDP"),
-	P(udp_tx, "udp_tx_bytes", "By", "payload sent over UDP"),
-	P(unix_rx, "unix_rx_bytes", "By", "received over Unix sockets"),
-	P(unix_tx, "unix_tx_bytes", "By", "sent over Unix sockets"),
+	P(udp_rx, "udp_rx_bytes", "By", "payload received over UDP; 0 without the option calls"),
+	P(udp_tx, "udp_tx_bytes", "By", "payload sent over UDP; 0 without the option calls"),
+	P(unix_rx, "unix_rx_bytes", "By", "received over Unix sockets; 0 without the option calls"),
+	P(unix_tx, "unix_tx_bytes", "By", "sent over Unix sockets; 0 without the option calls"),
 	P(connects, "connects", "{connection}", "TCP connections that it opened"),
 	P(accepts, "accepts", "{connection}", "incoming TCP connections that it accepted"),
 	P(failures, "connect_failures", "{connection}",
@@ -31,7 +31,7 @@ static const struct skep_field process_fields[] = {
 
 static const struct skep_stream process_stream =
 	SKEP_STREAM(struct process_record, process_fields, "net", SKEP_ROLE_FACET, 0,
-		    "what a process sent and received");
+		    "bytes and connections of a process");
 
 #define C(member_, name_, type_, sem_, unit_, help_) \
 	SKEP_FIELD(struct conn_record, member_, name_, type_, sem_, unit_, help_)
@@ -96,7 +96,7 @@ static const struct skep_stream peer_stream =
 #define T(member_, name_, type_, sem_, unit_, help_) \
 	SKEP_FIELD(struct rtt_record, member_, name_, type_, sem_, unit_, help_)
 static const struct skep_field rtt_fields[] = {
-	T(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment"),
+	T(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "id of the attachment"),
 	T(peers, "peers", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "all: the sum of the following records; one: a peer; others: all peers without a row"),
 	T(direction, "direction", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "out or in; empty: unknown, or several peers"),
@@ -127,7 +127,7 @@ static const struct skep_field ledger_fields[] = {
 	SKEP_FIELD(struct skep_ledger_post, item, "item", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 		   "tcp, udp, kernel, excluded, unowned, headers, retransmits"),
 	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_CUMULATIVE, "By",
-		   "since the probe began"),
+		   "sum since the probe began"),
 };
 
 static const struct skep_stream ledger_stream =

@@ -77,7 +77,7 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 		/* vmlinux may lack the functions of ipv6, which may be a module */
 		bool on = calls == NET_CALLS_FEXIT && skep_btf_has_function(btf, functions[i]);
 
-		/* attaches one of the two, the one that the kernel calls for datagrams and for sequenced packets */
+		/* attaches one of the two functions: the kernel calls it for datagrams and for sequenced packets */
 		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && skep_btf_has_function(btf, "__unix_dgram_recvmsg"))
 			on = false;
 
@@ -86,6 +86,10 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	}
 	bpf_program__set_autoload(bpf->progs.on_send, calls == NET_CALLS_TRACEPOINT);
 	bpf_program__set_autoload(bpf->progs.on_recv, calls == NET_CALLS_TRACEPOINT);
+	bpf_program__set_autoload(bpf->progs.on_destroy, calls == NET_CALLS_NONE);
+	/* only hooks on calls write to the storage of tasks */
+	bpf_program__set_autoload(bpf->progs.on_task, calls != NET_CALLS_NONE && way == NET_IN_STORAGE);
+	bpf_program__set_autoload(bpf->progs.on_process, calls == NET_CALLS_NONE || way != NET_IN_STORAGE);
 	bpf_map__set_autocreate(bpf->maps.conns, way != NET_IN_HASHES);
 	bpf_map__set_autocreate(bpf->maps.callers, way == NET_IN_STORAGE);
 	bpf_map__set_max_entries(bpf->maps.conns_by_address, way == NET_IN_HASHES ? HASH_CONNECTIONS : 1);
@@ -104,11 +108,15 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 			enum net_calls calls)
 {
 	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
-	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open();
-	int err;
+	char path[SKEP_BTF_PART_PATH];
+	int part = st->not_preempted ? -ENOTSUP : skep_btf_part_new(path), err;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
+	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open_opts(&opts);
 
-	if (!bpf)
-		return errno ? -errno : -EINVAL;
+	if (!bpf) {
+		err = errno ? -errno : -EINVAL;
+		goto out;
+	}
 	st->bpf = bpf;
 	choose_programs(st, btf, way, calls);
 	bpf->rodata->wake_at = ring / 4;
@@ -122,16 +130,21 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 		st->host->log(inst, SKEP_LOG_ERROR, "cannot use the host's verdict map: %s", strerror(-err));
 		goto out;
 	}
-	err = skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
+	err = part < 0 ? 0 : skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
+	err = err ?: skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
 	if (err)
 		goto out;
 	bpf->bss->records_left = st->opt_connections;
 	bpf->bss->records_small_left = st->opt_connections / 2;
 	bpf->bss->cgroups_wanted = 0; /* details end with their skepd */
+	bpf->bss->epoch += !bpf->bss->epoch;
 	st->way = way;
 	st->calls = calls;
-	return 0;
 out:
+	if (part >= 0)
+		close(part);
+	if (!err)
+		return 0;
 	net_bpf__destroy(bpf);
 	st->bpf = NULL;
 	return err;
@@ -180,6 +193,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 	if (err)
 		goto out;
 	st->rtt.hook = skep_btf_has_tracepoint(btf, "tcp_probe");
+	st->one_process = skep_btf_has_member(btf, "bpf_iter_aux_info", "task");
 	/* Tracing programs have had socket storage since 5.11, which also brought sock_from_file. */
 	way = has_task_storage(btf)                                 ? NET_IN_STORAGE
 	      : skep_btf_has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF
@@ -212,6 +226,17 @@ static int attach(struct bpf_program *prog, struct bpf_link **ret)
 	return *ret ? 0 : -errno;
 }
 
+static int attach_processes(struct net_bpf *bpf)
+{
+	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(bpf->maps.processes) };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+
+	if (!bpf_program__autoload(bpf->progs.on_process))
+		return 0;
+	bpf->links.on_process = bpf_program__attach_iter(bpf->progs.on_process, &opts);
+	return bpf->links.on_process ? 0 : -errno;
+}
+
 /*
  * Attaches the hooks on calls last, when all the others count already.  The skeleton skips programs that have a link.
  */
@@ -225,16 +250,17 @@ static int attach_all(struct skep_instance *inst, struct net_state *st)
 		err = err ?: attach(bpf->progs.on_state, &bpf->links.on_state);
 		/* the kernel calls programs in the order of attachment */
 		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed);
+		err = err ?: attach_processes(bpf);
 	}
 	err = err ?: skep_pins_attach(&st->pins, bpf->skeleton, &unpinned);
 	if (err)
 		return err;
 	skep_pins_warn(st->host, inst, unpinned, "counted");
 	/* these two stay when skep_pins_leave() detaches the hooks */
-	st->pass_tasks = bpf->links.on_task;
+	st->pass_processes = bpf->links.on_task ?: bpf->links.on_process;
 	st->pass_files = bpf->links.on_file;
-	bpf->links.on_task = bpf->links.on_file = NULL;
-	return st->pass_tasks && st->pass_files ? 0 : -ENOENT;
+	bpf->links.on_task = bpf->links.on_process = bpf->links.on_file = NULL;
+	return st->pass_processes && st->pass_files ? 0 : -ENOENT;
 }
 
 /* Adds the row of all others, which an adopted map has already. */
@@ -282,6 +308,8 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 	st->on_state_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_state, "on_state");
 	st->on_send_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_send, "on_send");
 	st->on_recv_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_recv, "on_recv");
+	if (st->one_process && st->calls == NET_CALLS_NONE)
+		st->scan.program = skep_pins_own_program(&st->pins, st->bpf->progs.on_file, "on_file");
 	return 0;
 out:
 	net_unload(st);
@@ -302,12 +330,14 @@ static void close_program(int *fd)
 
 void net_unload(struct net_state *st)
 {
-	bpf_link__destroy(st->pass_tasks);
+	bpf_link__destroy(st->pass_processes);
 	bpf_link__destroy(st->pass_files);
-	st->pass_tasks = st->pass_files = NULL;
+	st->pass_processes = st->pass_files = NULL;
 	close_program(&st->on_state_fd);
 	close_program(&st->on_send_fd);
 	close_program(&st->on_recv_fd);
+	close_program(&st->scan.program);
+	st->scan.at_ns = 0; /* the next kernel side's first scan visits all processes */
 	ring_buffer__free(st->ring);
 	st->ring = NULL;
 	st->counters = skep_view_free(st->counters, st->counters_size);

@@ -2,14 +2,15 @@
 /*
  * plugins/net/net.bpf.c - the kernel side: counts bytes of processes, and TCP connections.
  *
- * No program runs for a packet. The programs count bytes where a process sends or receives (once a call: tp_btf
- * sock_send_length and sock_recv_length, since 6.3, or fexit of the families' own functions), and connections where
- * they change state (inet_sock_set_state). They read a connection's totals from tcp_sock when it ends and, while it is
- * open, in an iterator.
+ * No program runs for a packet. The programs count connections where they change state (inet_sock_set_state). They read
+ * a connection's totals from tcp_sock when a process closes it (inet_sock_set_state, tcp_destroy_sock) and, while it is
+ * open, in an iterator, and credit its owner with them.
  *
- * A connection's owner gets the bytes that no call accounts for (splice out of a socket, readers in the kernel, a
- * kernel without hooks on calls), so the sum is right in any case. A subtraction yields them, so the iterator credits
- * the bytes of a call under way early; when that call returns, calls.bpf.h subtracts the early bytes from it.
+ * With the option `calls` the programs also count bytes where a process sends or receives (once a call: tp_btf
+ * sock_send_length and sock_recv_length, since 6.3, or fexit of the families' own functions). The owner then gets only
+ * the bytes that no call accounts for (splice out of a socket, readers in the kernel), so the sum is right in any case.
+ * A subtraction yields them, so the iterator credits the bytes of a call under way early; when that call returns,
+ * calls.bpf.h subtracts the early bytes from it.
  */
 #include <skep/bpf/kernel.bpf.h>
 

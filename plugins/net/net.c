@@ -60,8 +60,8 @@ void net_pass(struct net_state *st)
 	int err;
 
 	pthread_mutex_lock(&st->passing);
-	err = skep_iter_run(bpf_link__fd(st->pass_files)); /* first: the other reports its credits */
-	st->pass_err = skep_iter_run(bpf_link__fd(st->pass_tasks)) ?: err;
+	err = net_scan(st); /* first: the other reports its credits */
+	st->pass_err = skep_iter_run(bpf_link__fd(st->pass_processes)) ?: err;
 	pthread_mutex_unlock(&st->passing);
 }
 
@@ -106,11 +106,20 @@ static void net_sample(struct skep_instance *inst, void *state)
 	if (st->pass_under_way)
 		return; /* the previous scan still runs: this interval and the next become one */
 	st->pass_under_way = true;
+	st->scan.missed = st->seen_misses + st->seen.conns_full;
 	if (st->host->work(inst, pass, on_passed, st)) {
 		st->pass_under_way = false;
 		pass(st);
 		passed(inst, st);
 	}
+}
+
+static void net_drain(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+
+	drain(inst, st);
+	drain(inst, st); /* the promise lags by one */
 }
 
 static void net_flush(struct skep_instance *inst, void *state)
@@ -134,7 +143,7 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 
 	st->host = host;
 	st->inst = inst;
-	st->on_state_fd = st->on_send_fd = st->on_recv_fd = -1;
+	st->on_state_fd = st->on_send_fd = st->on_recv_fd = st->scan.program = -1;
 	err = pthread_mutex_init(&st->passing, NULL);
 	if (err)
 		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
@@ -149,7 +158,8 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	st->c_peers_other =
 		host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
 	st->c_processes_full = host->counter(inst, "processes_full",
-					     "times that the map had no room for a process: only the ledger has its bytes");
+					     "times that the map had no room for a process: "
+					     "only the ledger has its bytes");
 	st->c_conns_full = host->counter(inst, "connections_full",
 					 "connections that the map had no room for: no record has their bytes");
 	st->c_rtt_others = host->counter(
@@ -161,7 +171,8 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	st->dead = calloc(NET_DEAD_MAX, sizeof(*st->dead));
 	st->batch_keys = calloc(NET_BATCH, sizeof(*st->batch_keys));
 	st->batch = calloc(NET_BATCH, sizeof(*st->batch));
-	if (!st->held || !st->dead || !st->batch_keys || !st->batch ||
+	st->scan.buffer = malloc(NET_SCAN_BUFFER);
+	if (!st->held || !st->dead || !st->batch_keys || !st->batch || !st->scan.buffer ||
 	    net_peers_new(&st->peers, (uint32_t)st->opt_peers))
 		return host->fail(inst, -ENOMEM, "no memory for %lld rows of peers", (long long)st->opt_peers);
 	return 0;
@@ -227,6 +238,9 @@ static void net_close(struct skep_instance *inst, void *state)
 	free(st->dead);
 	free(st->batch_keys);
 	free(st->batch);
+	free(st->scan.buffer);
+	free(st->scan.pids);
+	st->scan = (struct net_scan){ .program = -1 };
 	st->held = NULL;
 	st->dead = NULL;
 	st->batch_keys = NULL;
@@ -241,8 +255,8 @@ static const struct skep_option options[] = {
 	  .default_value = "1000",
 	  .min = 0,
 	  .max = 1000000,
-	  .help = "most records of single connections in an interval; half of them are reserved for big, long and failed connections. "
-		  "All others are in net.peer" },
+	  .help = "most records of single connections in an interval; half of them are reserved for big, long and "
+		  "failed connections. All others are in net.peer" },
 	{ .name = "peers",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct net_state, opt_peers),
@@ -256,7 +270,8 @@ static const struct skep_option options[] = {
 	  .default_value = "256",
 	  .min = 16,
 	  .max = 1024,
-	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; one more row sums all others" },
+	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; one more "
+		  "row sums all others" },
 	{ .name = "big",
 	  .type = SKEP_O_SIZE,
 	  .offset = offsetof(struct net_state, opt_big_bytes),
@@ -267,20 +282,23 @@ static const struct skep_option options[] = {
 	{ .name = "calls",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct net_state, opt_calls),
-	  .default_value = "true",
-	  .help = "count bytes as processes send and receive them; false: no hook on any call, and only TCP, by connection" },
+	  .default_value = "false",
+	  .help = "hook each send and receive: counts UDP and Unix sockets too, and TCP's bytes for the process that "
+		  "moved them; false: only TCP, for the process that holds or closes the connection" },
 	{ .name = "storage",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct net_state, opt_storage),
 	  .default_value = "true",
-	  .help = "store the state of sockets and tasks in the kernel's own storage for them; false: in hash maps, as kernels before 5.11 need it" },
+	  .help = "store the state of sockets and tasks in the kernel's own storage for them; false: in hash maps, as "
+		  "kernels before 5.11 need it" },
 	{ .name = "ring",
 	  .type = SKEP_O_SIZE,
 	  .offset = offsetof(struct net_state, opt_ring_bytes),
-	  .default_value = "1MiB",
+	  .default_value = "512KiB",
 	  .min = 64 << 10,
 	  .max = 1 << 30,
-	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a record takes about 160 bytes of it" },
+	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a record takes about 160 "
+		  "bytes of it" },
 	{ .name = "drain",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct net_state, opt_drain_ns),
@@ -312,6 +330,7 @@ static const struct skep_plugin net_plugin = {
 	.stop = net_stop,
 	.close = net_close,
 	.flush = net_flush,
+	.drain = net_drain,
 	.details = net_details,
 	.detail_size = sizeof(struct skep_detail),
 	.n_details = N_DETAILS,

@@ -88,15 +88,19 @@ static void drain_ring(struct other *o, const char *folder)
 		close(fd);
 }
 
-/* Its scan of tasks sends what no record reported yet of live processes. */
+/* Its scans credit the bytes of open connections, and send what no record reported yet of live processes. */
 static void run_pass(const char *folder)
 {
-	int link = skep_pins_open(folder, "link", "on_task");
+	static const char *const scans[] = { "on_file", "on_process", "on_task" };
 
-	if (link < 0)
-		return;
-	skep_iter_run(link);
-	close(link);
+	for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++) {
+		int link = skep_pins_open(folder, "link", scans[i]);
+
+		if (link < 0)
+			continue;
+		skep_iter_run(link);
+		close(link);
+	}
 }
 
 static void drain_processes(struct other *o, const char *folder)
@@ -177,14 +181,15 @@ void net_pinned_begin(struct skep_instance *inst, struct net_state *st)
 	touch(st);
 	/*
 	 * Scans open sockets and the processes that hold them, after the hooks are attached, so that it misses none.
-	 * Processes report now what they did meanwhile, as the ledger's reference begins after it.
+	 * The scan also reports the amounts of processes up to now, as the ledger's reference begins after it.
 	 */
 	net_pass(st);
 	err = st->pass_err;
 	if (err)
 		st->host->log(
 			inst, SKEP_LOG_WARNING,
-			"cannot list open files: %s; a connection that was open before skepd started has no owner until a process uses it",
+			"cannot list open files: %s; "
+			"a connection that was open before skepd started has no owner until a process uses it",
 			strerror(-err));
 	ring_buffer__consume(st->ring);
 	net_check_losses(inst, st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/net/process.bpf.h - the table of processes: what each has sent and received, in the storage of its task or,
- * by pid and start time, in a hash map.
+ * plugins/net/process.bpf.h - the table of processes: the amounts that each has sent and received, in the storage of
+ * its task or, by pid and start time, in a hash map.
  */
 #ifndef SKEP_NET_PROCESS_BPF_H
 #define SKEP_NET_PROCESS_BPF_H
@@ -14,7 +14,7 @@
 /* Set by user space before the load. */
 const volatile __u32 use_task_storage; /* task storage: since 6.2 (load.c says why) */
 
-/* The storage of leaders, which the kernel frees with them. */
+/* The storage of process leaders; the kernel frees it with the task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -28,6 +28,14 @@ struct {
 	__type(key, struct net_process_key);
 	__type(value, struct net_process);
 } processes SEC(".maps");
+
+/* 0: `processes` is empty, and was so always. Not static: it is pinned with the map. */
+__u32 processes_used;
+
+/* since 5.11 */
+struct task_struct___storage {
+	void *bpf_storage;
+} __attribute__((preserve_access_index));
 
 /* false: the current task is a kernel thread. */
 static __always_inline int current_key(struct net_process_key *key)
@@ -51,6 +59,7 @@ static __always_inline struct net_process *process_of(__u64 start_ns, __u32 pid)
 
 	if (p)
 		return p;
+	processes_used = 1; /* before the entry is in the map */
 	bpf_map_update_elem(&processes, &key, &no_process, BPF_NOEXIST);
 	p = bpf_map_lookup_elem(&processes, &key);
 	if (!p)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/net/rtt.bpf.c - distributions of TCP round trip times, for attachments of the detail rtt. Loaded while one
- * exists.
+ * plugins/net/rtt.bpf.c - distributions of TCP round trip times, for attachments of the detail rtt. skepd loads the
+ * object with the first attachment.
  *
- * Samples are the kernel's own: RACK (RFC 8985, tcp_rack_advance) notes for each delivered segment how long ago it was
- * sent, and skips retransmitted ones. The kernel calls tcp_probe at the begin of each segment that arrives on an
- * established connection, so the program then finds what the previous segment brought. It also looks at changes of
- * state, for the handshake and for what a connection's end acknowledges. A sample is new when the kernel delivered a
- * segment that was sent after all delivered before: then its sending time, or its end, differs. srtt does not show it:
- * a sample of the same value leaves srtt unchanged.
+ * The samples are the kernel's own: RACK (RFC 8985, tcp_rack_advance) notes for each delivered segment how long ago the
+ * kernel sent it, and skips retransmitted segments. The kernel calls tcp_probe at the begin of each segment that
+ * arrives on an established connection, so the program then finds the previous segment's sample. It also looks at
+ * changes of state, for the handshake and for the last acknowledgement. A sample is new when the kernel delivered a
+ * segment that it sent later than all segments delivered before: then the segment's sending time, or its end, differs.
+ * srtt does not show this, as a sample of the same value leaves srtt unchanged.
  *
  * net.bpf.c finds the owner of a connection.
  */
@@ -35,7 +35,7 @@ struct tcp_sock___rack {
 	struct tcp_rack rack;
 } __attribute__((preserve_access_index));
 
-/* net.bpf.c's maps: user space shares them. */
+/* Placeholders: user space replaces them by the maps of net.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -71,7 +71,7 @@ struct {
 	__type(value, struct rtt_row);
 } rows SEC(".maps");
 
-/* An empty row: too large for the stack. */
+/* A zeroed row to add; it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -141,7 +141,7 @@ static __always_inline struct rtt_conn *look_of(struct sock *sk)
 	return bpf_map_lookup_elem(&looks_by_address, &key);
 }
 
-/* Adds a sample to one attachment's row. Not static, so that the verifier checks it once and not for each slot. */
+/* Adds a sample to one attachment's row. Not static: the verifier then checks the function once. */
 __noinline int add(__u32 slot, __u32 which)
 {
 	struct rtt_cpu *c = my_cpu(which & 1);
@@ -168,7 +168,7 @@ __noinline int add(__u32 slot, __u32 which)
 	if (!r) /* cannot happen */
 		return 0;
 	at = *(volatile __u64 *)&c->at;
-	/* in one register from here on, as the verifier needs the bound where the program uses it */
+	/* keeps the value in one register: the verifier demands the bound next to the use */
 	asm volatile("" : "+r"(at));
 	if (at < SKEP_HIST_SLOTS) {
 		ADD(r->slots[at], 1);
@@ -196,7 +196,7 @@ static __always_inline void sample(struct sock *sk, struct rtt_conn *l, __u32 rt
 	__u32 slots, which;
 	struct rtt_cpu *c;
 
-	/* by address, net.bpf.c has deleted an ended connection already: then the state of the last look counts */
+	/* net.bpf.c has deleted an ended connection from its map by address: use the values of the last look */
 	if (owner && owner->known) {
 		int kernel = owner->flags & NET_CONN_KERNEL;
 
@@ -226,7 +226,7 @@ out:
 	*(volatile __u64 *)&c->busy = 0;
 }
 
-/* begins: the connection has delivered nothing yet, so that tcp_sock's values are old. */
+/* begins: the connection has delivered no segment yet, so tcp_sock's values are not its own. */
 static __always_inline void look(struct sock *sk, int begins)
 {
 	struct tcp_sock___rack *tp = (void *)bpf_skc_to_tcp_sock(sk);

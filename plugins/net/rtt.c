@@ -140,7 +140,7 @@ void rtt_tell(struct skep_instance *inst, struct net_state *st, unsigned slot, u
 			emit_row(inst, st, &r->reported[i].key, &r->reported[i].new, now_ns);
 }
 
-static void tell_lost(struct skep_instance *inst, struct net_state *st)
+static void report_lost(struct skep_instance *inst, struct net_state *st)
 {
 	uint64_t lost = rtt_misses(st), others = 0;
 	struct rtt *r = &st->rtt;
@@ -211,7 +211,7 @@ void rtt_detach(struct skep_instance *inst, void *state, uint64_t id)
 		rtt_bpf__detach(r->bpf);
 	look(st, slot);
 	rtt_tell(inst, st, slot, skep_boot_ns());
-	tell_lost(inst, st);
+	report_lost(inst, st);
 	skep_attached_end(&r->attached[slot]);
 	want_cgroups(st);
 	if (last)
@@ -235,7 +235,7 @@ void rtt_sample(struct skep_instance *inst, struct net_state *st, uint64_t now_n
 		if (ended[i])
 			skep_attached_over(inst, st->host, &r->attached[i]);
 	}
-	tell_lost(inst, st);
+	report_lost(inst, st);
 }
 
 void rtt_close(struct net_state *st)

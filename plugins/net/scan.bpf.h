@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
  * plugins/net/scan.bpf.h - the iterators that user space runs each interval, over tasks and over open sockets; and the
- * hook on a process's free, which reports what no later scan can find.
+ * hook on a process's free, which reports the amounts that no later scan can find.
  */
 #ifndef SKEP_NET_SCAN_BPF_H
 #define SKEP_NET_SCAN_BPF_H
@@ -14,6 +14,7 @@
 
 #include "conn.bpf.h"
 #include "conn_report.bpf.h"
+#include "conn_state.bpf.h"
 #include "conn_table.bpf.h"
 #include "process.bpf.h"
 #include "ring.bpf.h"
@@ -27,6 +28,10 @@ static __always_inline void pass(struct sock *sk, struct conn *c, __u32 state)
 
 	if (!s || c->closed)
 		return;
+	if (c->held) {
+		finish(sk, c, s, c->held);
+		return;
+	}
 	totals_read(&s->t, sk, state);
 	settle_bytes(c, sk, &s->t);
 	describe(s, c, sk, bpf_ktime_get_boot_ns());
@@ -68,6 +73,20 @@ static __always_inline void report(struct net_process *p, struct net_process_rec
 		reported[i] += out[i];
 }
 
+/* Reports processes with amounts in `processes`; a scan of the map costs less than one of all tasks. */
+SEC("iter/bpf_map_elem")
+int on_process(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct net_process_key *key = ctx->key;
+	struct net_process *p = ctx->value;
+	struct net_process_record rec;
+
+	if (key && p && unreported(p, &rec, key->pid, key->start_ns))
+		report(p, &rec);
+	return 0;
+}
+
+/* With hooks on calls and task storage: reports processes with amounts there or in `processes`. */
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {
@@ -80,11 +99,9 @@ int on_task(struct bpf_iter__task *ctx)
 		return 0;
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;
-	if (use_task_storage) {
-		p = bpf_task_storage_get(&callers, t, 0, 0);
-		if (p && unreported(p, &rec, key.pid, key.start_ns))
-			report(p, &rec);
-	}
+	p = bpf_task_storage_get(&callers, t, 0, 0);
+	if (p && unreported(p, &rec, key.pid, key.start_ns))
+		report(p, &rec);
 	p = bpf_map_lookup_elem(&processes, &key);
 	if (p && unreported(p, &rec, key.pid, key.start_ns))
 		report(p, &rec);
@@ -99,15 +116,19 @@ static __always_inline int freed(struct task_struct *t)
 
 	if (t->pid != t->tgid)
 		return 0;
-	/* sends what the process did before all the same, as the kernel frees its storage with it */
+	/* ignores the result: sends the amounts even if no skepd reads, as the kernel frees the task's storage */
 	skep_unattended(SKEP_KEPT_UNCOUNTED);
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;
-	if (use_task_storage)
+	/* most processes use no socket: no look-up for them */
+	if (use_task_storage && ((struct task_struct___storage *)t)->bpf_storage)
 		from = bpf_task_storage_get(&callers, t, 0, 0);
-	p = bpf_map_lookup_elem(&processes, &key);
-	if (!from && !p)
-		return 0;
+	p = processes_used ? bpf_map_lookup_elem(&processes, &key) : NULL;
+	if (!from) {
+		SKEP_LOAD_HERE(p); /* else clang computes from | p, which the verifier refuses */
+		if (!p)
+			return 0;
+	}
 	if (from && p) {
 		/* one record for both */
 		__u64 *now = (__u64 *)&p->now, *of = (__u64 *)&from->now, *reported = (__u64 *)&from->reported;
@@ -147,11 +168,32 @@ int BPF_PROG(on_free, struct task_struct *t)
 }
 
 /*
- * At the start it finds the sockets that are open already, and the processes that hold them; each interval it reports
- * what went over connections since. Only descriptors lead to the sockets of all network namespaces: iter/tcp shows the
- * one of its opener, and iter/bpf_sk_storage_map, which would show just tracked sockets, panics 7.2 when the kernel
- * frees a socket meanwhile (__bpf_sk_storage_map_seq_show). A socket that several processes hold appears several times,
- * with nothing new after the first.
+ * Without hooks on calls: true if the process `holder`, which has a descriptor of the connection, is its owner.  In a
+ * scan of all processes the holder becomes the owner if no such scan has found one yet, or if the last one did not find
+ * the owner with a descriptor; until then the bytes wait.  Processes come in the order of their pids, so usually a
+ * parent comes before the child that inherited its descriptors.
+ */
+static __always_inline int owner_has(struct conn *c, struct task_struct *t, struct net_process_key *holder)
+{
+	if (c->pid != holder->pid || c->start_ns != holder->start_ns) {
+		if (partial || (c->found && c->found + 1 >= scans))
+			return 0;
+		own(c, t, holder);
+	}
+	c->found = scans;
+	c->guessed = 0;
+	c->flags &= ~NET_CONN_KERNEL; /* a multipath listener's, but a process has it */
+	return 1;
+}
+
+/*
+ * At the start this iterator finds the sockets that are open already, and the processes that hold them. Each interval
+ * it reports the traffic of connections since the last one. For user space it writes the ids of processes that own
+ * connections: where the kernel can visit one process (6.1), the next scans visit only those (scan.c). Only descriptors
+ * lead to the sockets of all network
+ * namespaces: iter/tcp shows its opener's namespace only. iter/bpf_sk_storage_map would show just tracked sockets, but
+ * panics 7.2 when the kernel frees a socket meanwhile (__bpf_sk_storage_map_seq_show). A socket that several processes
+ * hold appears several times, with no new traffic after the first.
  */
 SEC("iter/task_file")
 int on_file(struct bpf_iter__task_file *ctx)
@@ -160,6 +202,7 @@ int on_file(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 	struct file___net *inside = (void *)file;
 	struct socket *sock;
+	struct net_process_key holder = {};
 	struct sock *sk;
 	struct conn *c;
 	__u32 state;
@@ -185,27 +228,37 @@ int on_file(struct bpf_iter__task_file *ctx)
 	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET &&
 	    BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET6)
 		return 0;
+	scanner = bpf_get_current_pid_tgid() >> 32;
 	leader = t->group_leader;
+	holder.pid = t->tgid;
+	holder.start_ns = BPF_CORE_READ(leader, start_boottime);
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state == TCP_LISTEN) {
 		struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
-		struct net_process_key holder = { .pid = t->tgid, .start_ns = BPF_CORE_READ(leader, start_boottime) };
 
 		bpf_map_update_elem(&listeners, &key, &holder, BPF_NOEXIST);
 		return 0;
 	}
-	if (state == TCP_CLOSE || state == TCP_SYN_SENT)
+	if (state == TCP_SYN_SENT)
 		return 0;
-	c = conn_get(sk, 1);
-	if (!c)
+	c = conn_get(sk, state != TCP_CLOSE);
+	if (!c || (state == TCP_CLOSE && (!c->held || c->closed)))
 		return 0;
 	if (!c->known) {
 		conn_met(c, sk);
 		c->guessed = 1;
 	}
+	if (!calls_counted) {
+		if (!owner_has(c, t, &holder))
+			return 0;
+		/* without room for the id the kernel calls again for this descriptor */
+		if (!partial && c->round != rounds &&
+		    bpf_seq_write(ctx->meta->seq, &holder.pid, sizeof(holder.pid)))
+			return 0;
+		conn_found(c);
+	}
 	if (!c->pid && !(c->flags & NET_CONN_KERNEL)) {
-		c->pid = t->tgid;
-		c->start_ns = BPF_CORE_READ(leader, start_boottime);
+		own(c, t, &holder);
 		c->guessed = 1;
 	}
 	if (cgroups_wanted && c->pid == (__u32)t->tgid)

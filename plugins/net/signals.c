@@ -9,25 +9,23 @@
 
 static void calls_missing(struct skep_instance *inst, const struct net_state *st)
 {
+	static const char off[] = "the probe counts no calls; \"calls\": true counts them, some 0.2 us each";
 	const struct skep_host *host = st->host;
 	char why[256];
 
+	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
+		     "tcp_sock counters at tp_btf/inet_sock_set_state, tcp_destroy_sock and by iterator",
+		     "of a connection that several processes use, one that holds it at an interval's end, or the one that "
+		     "closes it, has the bytes of all");
 	if (!st->opt_calls) {
-		host->signal(
-			inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
-			"tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-			"option calls is false: bytes go to the connection's owner, even if another process sent or received them");
-		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
-		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
+		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_OFF, "", off);
+		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_OFF, "", off);
 		return;
 	}
 	snprintf(
 		why, sizeof(why),
 		"the kernel has no tracepoint sock_send_length (since 6.3), and it refuses fexit of the sockets' own functions: %s",
 		st->sender_err ? strerror(-st->sender_err) : "its type information lacks them");
-	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
-		     "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-		     "bytes go to the connection's owner, even if another process sent or received them");
 	host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_MISSING, "", why);
 	host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_MISSING, "", why);
 }
@@ -55,12 +53,15 @@ void net_signals(struct skep_instance *inst, struct net_state *st)
 	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK,
 		     st->way == NET_IN_HASHES ? "iter/task_file, a hash map" : "iter/task_file, storage of sockets",
 		     NULL);
-	host->signal(inst, "net.tcp.owner", st->calls == NET_CALLS_NONE ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK,
+	host->signal(inst, "net.tcp.owner", SKEP_SIGNAL_OK,
 		     st->calls == NET_CALLS_NONE
-			     ? "the process that connected, listens, or held the descriptor at the start"
-			     : "the process that connected, or the first to send or receive; at the start iter/task_file",
-		     st->calls == NET_CALLS_NONE ? "an accepted connection goes to the listening process" : NULL);
+			     ? "the process that connected, that iter/task_file finds with a descriptor, or that closed it"
+			     : "the process that connected, or the first to send or receive; "
+			       "at the start iter/task_file",
+		     NULL);
 	host->signal(inst, "ledger.net", SKEP_SIGNAL_PARTIAL,
-		     "payload by calls, headers from tcp_sock segment counters",
-		     "no part has the headers of UDP and of forwarded packets");
+		     st->calls == NET_CALLS_NONE ? "payload and headers from tcp_sock counters"
+						 : "payload by calls, headers from tcp_sock segment counters",
+		     st->calls == NET_CALLS_NONE ? "no part has UDP and forwarded packets"
+						 : "no part has the headers of UDP and of forwarded packets");
 }

@@ -25,7 +25,7 @@ extern const struct skep_detail net_details[N_DETAILS];
 
 /* The facet: amounts of a process since its last record. */
 struct process_record {
-	uint64_t rx_bytes, tx_bytes;       /* TCP and UDP */
+	uint64_t rx_bytes, tx_bytes;       /* TCP and, with calls, UDP */
 	uint64_t loopback_rx, loopback_tx; /* of them */
 	uint64_t tcp_rx, tcp_tx, udp_rx, udp_tx, unix_rx, unix_tx;
 	uint64_t connects, accepts, failures, retransmits;
@@ -108,6 +108,22 @@ struct rtt {
 	uint64_t lost, others; /* as far as reported */
 };
 
+/* Scans of open descriptors (scan.c). */
+#define NET_SCAN_BUFFER 65536u
+struct net_scan {
+	int program;       /* on_file; -1: the kernel cannot visit one process (before 6.1) */
+	uint32_t *pids;    /* of processes that own connections, as the last scan of all processes found them */
+	size_t n_pids, room;
+	bool incomplete;   /* not all of these are in pids */
+	bool again;        /* connections were not found with their owners: the next scan visits all processes */
+	unsigned not_found; /* successive scans of all processes that did not find them */
+	char *buffer;
+	uint64_t at_ns, cost_ns; /* of the last scan of all processes: when, how much CPU */
+	uint64_t missed;   /* changes of state and connections that the kernel side missed */
+	/* as the last scan of all processes began */
+	uint64_t missed_before, accepted_by_kernel, listeners_closed;
+};
+
 struct net_state {
 	/* options */
 	uint64_t opt_ring_bytes;
@@ -124,10 +140,11 @@ struct net_state {
 	struct net_bpf *bpf;
 	struct skep_pins pins;
 	int on_state_fd, on_send_fd, on_recv_fd; /* programs, to read their misses; -1: not loaded */
-	struct bpf_link *pass_files, *pass_tasks; /* iterators, which each scan runs */
+	struct bpf_link *pass_files, *pass_processes; /* iterators, which scans run */
 	enum net_way_in way;
 	enum net_calls calls;
 	bool not_preempted;
+	bool one_process; /* the kernel can visit the descriptors of one process: since 6.1 */
 	unsigned fexits; /* number of attached hooks on calls */
 	int sender_err;  /* why the kernel refused the hooks on calls */
 
@@ -155,6 +172,8 @@ struct net_state {
 	/* Ended processes whose last peers the next drain reads. */
 	struct skep_upid *dead;
 	uint32_t n_dead;
+
+	struct net_scan scan;
 
 	/* A run of the iterators, on a thread of the host's pool. */
 	pthread_mutex_t passing;
@@ -246,6 +265,10 @@ uint64_t rtt_misses(const struct net_state *st); /* while loaded: skipped progra
 /* net.c */
 /* scans all connections and tasks; waits for a scan under way */
 void net_pass(struct net_state *st);
+
+/* scan.c */
+/* Reports the traffic of open connections, and finds their owners. Any thread, one at a time. 0 or -errno */
+int net_scan(struct net_state *st);
 
 /* signals.c */
 void net_signals(struct skep_instance *, struct net_state *st);

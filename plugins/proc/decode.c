@@ -45,6 +45,15 @@ static struct skep_str comm_of(struct proc_state *st, const char comm[PROC_COMM]
 	return text(st->scratch.comm, strlen(st->scratch.comm));
 }
 
+static void decode_origin(struct proc_state *st, const struct proc_origin *origin, struct skep_process_exec *rec)
+{
+	memcpy(st->scratch.parent_comm, origin->parent_comm, PROC_COMM);
+	st->scratch.parent_comm[PROC_COMM] = '\0';
+	rec->parent_comm = text(st->scratch.parent_comm, strlen(st->scratch.parent_comm));
+	rec->group_leader = origin->group;
+	rec->flags |= origin->tty ? SKEP_EXEC_TTY : 0;
+}
+
 static int decode_fork(struct skep_instance *inst, struct proc_state *st, const struct proc_fork *r)
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
@@ -83,16 +92,32 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 		.flags = (r->flags & PROC_EXEC_ARGV_FAULT ? SKEP_EXEC_ARGV_UNREADABLE : 0) |
 			 (r->flags & PROC_EXEC_JUDGED ? SKEP_EXEC_JUDGED : 0) |
 			 (r->flags & PROC_EXEC_WAS_EXCLUDED ? SKEP_EXEC_WAS_EXCLUDED : 0) |
-			 r->flags >> PROC_EXEC_UNKNOWN_SHIFT << SKEP_EXEC_UNKNOWN_SHIFT,
+			 ((r->flags & (PROC_EXEC_BOUNDARY | PROC_EXEC_ENVIRON_FAULT)) == PROC_EXEC_BOUNDARY
+				  ? SKEP_EXEC_BOUNDARY
+				  : 0) |
+			 (r->flags >> PROC_EXEC_UNKNOWN_SHIFT & 255) << SKEP_EXEC_UNKNOWN_SHIFT,
 		.comm = comm_of(st, r->comm),
 	};
 	uint32_t len;
 
 	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len + r->environ_len;
+	sum += r->flags & PROC_EXEC_ORIGIN ? sizeof(struct proc_origin) : 0;
+	sum += r->flags & PROC_EXEC_FILE ? sizeof(struct proc_file) : 0;
 	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX ||
 	    r->environ_len > PROC_ENVIRON_MAX)
 		return -EBADMSG;
 
+	if (r->flags & PROC_EXEC_ORIGIN) {
+		decode_origin(st, (const struct proc_origin *)(const void *)at, &rec);
+		at += sizeof(struct proc_origin);
+	}
+	if (r->flags & PROC_EXEC_FILE) {
+		const struct proc_file *file = (const struct proc_file *)(const void *)at;
+
+		rec.exe_size_bytes = file->size_bytes;
+		rec.exe_modified_ns = file->modified_ns;
+		at += sizeof(*file);
+	}
 	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
 	rec.exe = text(s->exe, len);
 	at += r->exe_len;
@@ -122,8 +147,7 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (r->argv_total == len)
 		rec.argv.total = rec.argv.len;
 	/* Picks by our names, as the kernel side may be a previous skepd's with other names. */
-	rec.environ = text(s->environ,
-			   proc_environ_pick(st, at + r->argv_len, r->environ_len, s->environ, sizeof(s->environ)));
+	rec.environ = proc_environ_text(inst, st, at + r->argv_len, r->environ_len);
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
 	return 0;
 }
@@ -211,7 +235,9 @@ void proc_live_record(struct skep_instance *inst, struct proc_state *st, const s
 		.session = r->session,
 		.ns_pid = r->ns_pid,
 		.threads = r->threads,
+		.group_leader = r->group,
 		.flags = (flags & PROC_LIVE_ZOMBIE ? SKEP_LIVE_ZOMBIE : 0) |
+			 (flags & PROC_LIVE_TTY ? SKEP_LIVE_TTY : 0) |
 			 (flags & PROC_LIVE_RUNNING ? SKEP_LIVE_STATE_RUNNING : 0) |
 			 (flags & PROC_LIVE_BLOCKED ? SKEP_LIVE_STATE_BLOCKED : 0),
 		.comm = comm_of(st, r->comm),

@@ -35,7 +35,8 @@ void proc_mark(struct skep_instance *inst, void *state, struct skep_mark *ret)
 		return;
 	e = malloc(sizeof(*e) + n * sizeof(e->finals[0]));
 	if (!e) { /* only a crash before the next mark loses them */
-		st->host->log(inst, SKEP_LOG_WARNING, "no memory to save %u pending process totals: a crash of skepd now loses them", n);
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "no memory to save %u pending process totals: a crash of skepd now loses them", n);
 		return;
 	}
 	e->layout = PROC_LAYOUT;
@@ -53,7 +54,7 @@ void proc_mark_resume(struct skep_instance *inst, struct proc_state *st)
 	const struct skep_mark *m = &st->host->mark;
 	const struct extra *e = m->extra;
 
-	if (m->source == 0 || m->extra_size < sizeof(*e) || e->layout != PROC_LAYOUT ||
+	if (m->source == 0 || m->extra_size < sizeof(*e) || !PROC_LAYOUT_READABLE(e->layout) ||
 	    m->extra_size < sizeof(*e) + e->n * sizeof(e->finals[0]))
 		return;
 	for (uint32_t i = 0; i < e->n; i++) {

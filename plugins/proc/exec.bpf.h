@@ -11,6 +11,7 @@
 #include <skep/bpf/kept.bpf.h>
 #include <skep/bpf/path.bpf.h>
 
+#include "boundary.bpf.h"
 #include "environ.bpf.h"
 #include "exec_buffer.bpf.h"
 #include "exec_verdict.bpf.h"
@@ -28,22 +29,90 @@ struct {
 	__type(value, __u8);
 } cgroups_sent SEC(".maps");
 
+__u32 cgroups_round; /* user space adds 1 after it has deleted entries of cgroups_sent */
+
+static __always_inline int cgroup_sent(struct buffer *b, __u64 id)
+{
+	__u32 round = *(volatile __u32 *)&cgroups_round;
+
+	if (b->cgroup_id == id && b->cgroup_round == round)
+		return 1;
+	if (!bpf_map_lookup_elem(&cgroups_sent, &id))
+		return 0;
+	b->cgroup_id = id;
+	b->cgroup_round = round; /* as it was before the look-up */
+	return 1;
+}
+
+/*
+ * byte: the verdict so far of the process, which is its parent's unless an exec changed it.  A parent that rules
+ * exclude has no record, so this record has its name: recognizers know a job by its parent.
+ */
+static __always_inline void put_origin(struct proc_origin *origin, struct signal_struct *sig,
+				       struct task_struct *parent, __u32 byte, __u32 parent_pid)
+{
+	origin->tty = sig->tty != NULL;
+	origin->group = origin->tty ? group_of(sig) : 0; /* two reads that most execs of a batch machine save */
+	if (byte >= SKEP_VERDICT_EXCLUDED && excluded(parent_pid))
+		__builtin_memcpy(origin->parent_comm, parent->comm, sizeof(origin->parent_comm));
+	else
+		__builtin_memset(origin->parent_comm, 0, sizeof(origin->parent_comm));
+}
+
+static __always_inline void put_file(struct proc_file *file, struct file *exe)
+{
+	struct inode___file *inode = ((struct file___open *)exe)->f_inode;
+
+	file->size_bytes = inode->i_size;
+	if (bpf_core_field_exists(struct inode___split, i_mtime_sec))
+		file->modified_ns = ((struct inode___split *)inode)->i_mtime_sec * 1000000000 +
+				    ((struct inode___split *)inode)->i_mtime_nsec;
+	else if (bpf_core_field_exists(struct inode___private, __i_mtime))
+		file->modified_ns = ((struct inode___private *)inode)->__i_mtime.tv_sec * 1000000000 +
+				    ((struct inode___private *)inode)->__i_mtime.tv_nsec;
+	else
+		file->modified_ns = ((struct inode___mtime *)inode)->i_mtime.tv_sec * 1000000000 +
+				    ((struct inode___mtime *)inode)->i_mtime.tv_nsec;
+}
+
 static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm, __u32 which)
 {
 	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off, next, flags = 0;
 	struct task_struct *real_parent, *parent_leader;
 	unsigned long arg_start, arg_end;
-	__u32 byte = verdict_of(pid), verdict;
-	struct signal_struct *sig;
+	__u32 byte, verdict, now, boundary;
+	struct css_set *cgroups, *parent_cgroups;
+	struct signal_struct *sig = p->signal;
+	struct nsproxy *nsproxy = p->nsproxy;
+	const struct cred *cred = p->real_cred;
+	struct fs_struct *fs = p->fs;
+	struct mm_struct *mm = p->mm;
+	struct pid *thread_pid = p->thread_pid;
 	struct kernfs_node *node;
-	const struct cred *cred;
 	struct proc_exec *rec;
-	struct fs_struct *fs;
-	struct mm_struct *mm;
 	struct buffer *b;
-	__u64 cgroup_id, size;
+	struct file *exe;
+	__u64 cgroup_id, size, comm[2];
+	const __u64 fixed = sizeof(*rec) + sizeof(b->origin) + sizeof(b->file);
 	long n;
 
+	real_parent = p->real_parent;
+	parent_leader = real_parent->group_leader;
+	cgroups = p->cgroups;
+	parent_cgroups = real_parent->cgroups;
+	node = skep_cgroup_node(p);
+	SKEP_LOAD_HERE(sig);
+	SKEP_LOAD_HERE(nsproxy);
+	SKEP_LOAD_HERE(cred);
+	SKEP_LOAD_HERE(fs);
+	SKEP_LOAD_HERE(mm);
+	SKEP_LOAD_HERE(real_parent);
+	SKEP_LOAD_HERE(parent_leader);
+	SKEP_LOAD_HERE(cgroups);
+	SKEP_LOAD_HERE(parent_cgroups);
+	SKEP_LOAD_HERE(node);
+	SKEP_LOAD_HERE(thread_pid);
+	byte = verdict_of(pid);
 	if (stays_excluded(byte) || skep_unattended(PROC_EXEC))
 		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
@@ -52,31 +121,28 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		return 0;
 	}
 	rec = &b->exec;
-	sig = p->signal;
-	mm = p->mm;
-	fs = p->fs;
-	cred = p->real_cred;
 
 	head(&rec->h, PROC_EXEC, p);
-	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+	comm[0] = ((const __u64 *)(const void *)p->comm)[0];
+	comm[1] = ((const __u64 *)(const void *)p->comm)[1];
+	__builtin_memcpy(rec->comm, comm, sizeof(rec->comm));
 	b->walk.off = 0;
-	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&mm->exe_file->f_path),
-		      __builtin_preserve_access_index(&fs->root));
+	exe = mm->exe_file;
+	skep_path_from(&b->walk, exe->f_path.dentry, exe->f_path.mnt, fs->root.dentry, fs->root.mnt);
+	walk_path(buffer);
 	rec->exe_len = b->walk.off;
 	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
 	b->verdict = verdict = judge_exec(buffer, byte);
 	if (verdict & JUDGED_EXCLUDED)
-		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE)
-						    : 0;
+		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(b, p, sig, verdict & JUDGED_BYTE) : 0;
 	if (pending_forks_used && byte < SKEP_VERDICT_EXCLUDED)
 		pending_fork_end(pid);
 
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
-	rec->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
-	rec->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
-	node = cgroup_node(p);
-	cgroup_id = node_id(node);
+	rec->mount_ns = nsproxy->mnt_ns->ns.inum;
+	rec->pid_ns = nsproxy->pid_ns_for_children->ns.inum;
+	cgroup_id = node->id;
 	rec->cgroup_id = cgroup_id;
 
 	off = b->walk.off & (HEAD_ROOM - 1);
@@ -85,35 +151,37 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	off += rec->filename_len;
 	b->walk.off = off;
 
-	real_parent = p->real_parent;
-	parent_leader = real_parent->group_leader;
 	rec->parent_pid = real_parent->tgid;
 	rec->parent_start_ns = parent_leader->start_boottime;
-	if (byte >= SKEP_VERDICT_EXCLUDED)
-		parent_of_excluded(buffer);
 	sums_of_dead(&rec->sums, sig);
 	if (rec->sums.cpu_ns) /* a thread of the process has ended */
 		sums_add_gone_threads(&rec->sums, sig, pid);
 	sums_add_own(&rec->sums, p);
 	rec->maxrss_pages = sig->maxrss;
-	rec->session = session_of(p);
+	rec->session = session_of(sig);
 	rec->tid = old_pid;
-	rec->ns_pid = ns_pid_of(p);
+	rec->ns_pid = ns_pid_of(thread_pid);
+	boundary = is_boundary(parent_leader, cgroups != parent_cgroups, pid, rec->session, comm);
+	put_origin(&b->origin, sig, parent_leader, byte, rec->parent_pid);
+	put_file(&b->file, exe);
+	if (byte >= SKEP_VERDICT_EXCLUDED)
+		parent_of_excluded(buffer);
 
-	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&fs->pwd),
-		      __builtin_preserve_access_index(&fs->root));
+	skep_path_from(&b->walk, fs->pwd.dentry, fs->pwd.mnt, fs->root.dentry, fs->root.mnt);
+	walk_path(buffer);
 	rec->cwd_len = b->walk.off - off;
 	flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
 	off = b->walk.off;
 
 	rec->cgroup_len = 0;
-	if (!bpf_map_lookup_elem(&cgroups_sent, &cgroup_id)) {
-		put_cgroup(&b->walk, b->data, HEAD_ROOM, node);
+	if (!cgroup_sent(b, cgroup_id)) {
+		b->walk.dentry = (__u64)node;
+		walk_cgroup(buffer);
 		rec->cgroup_len = b->walk.off - off;
 		off = b->walk.off;
 	}
 
-	/* exec has just written them, so they are resident, unless a page was swapped out since */
+	/* exec has just written the arguments, so they are resident, unless the kernel swapped out a page since */
 	arg_start = mm->arg_start;
 	arg_end = mm->arg_end;
 	next = 0;
@@ -141,31 +209,40 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	rec->argv_len = next;
 	off = (off & (HEAD_ROOM - 1)) + next;
 	rec->environ_len = 0;
-	if (environ_names && read_environ(&b->environ, buffer, mm->env_start, mm->env_end) > 0) {
-		/* 64 bits: with fewer, clang compares another register than it uses */
-		__u64 len = b->environ.found_len, at = off;
+	now = boundaries.now;
+	if (now & (boundary ? PROC_BOUNDARY_ALL : PROC_BOUNDARY_PLAIN)) {
+		struct environ_walk *w = &b->environ;
+		__u64 len, at = off; /* 64 bits: with fewer, clang compares another register than it uses */
 
+		read_environ(buffer, (now & PROC_BOUNDARY_PAIR) | (boundary ? 1 : 0), mm->env_start, mm->env_end);
+		len = w->found_len;
 		asm volatile("" : "+r"(len), "+r"(at));
 		if (len > PROC_ENVIRON_MAX)
 			len = PROC_ENVIRON_MAX;
 		if (at > HEAD_ROOM + PROC_ARGV_MAX)
 			at = HEAD_ROOM + PROC_ARGV_MAX;
-		bpf_probe_read_kernel(b->data + at, len, b->environ.found);
+		bpf_probe_read_kernel(b->data + at, len, w->found);
 		rec->environ_len = len;
 		off = at + len;
-	}
-	if (environ_names && b->environ.fault) {
-		flags |= PROC_EXEC_ENVIRON_FAULT;
-		COUNT(environ_faults);
+		flags |= boundary ? PROC_EXEC_BOUNDARY : 0;
+		if (w->fault) {
+			flags |= PROC_EXEC_ENVIRON_FAULT;
+			COUNT(environ_faults);
+		}
+		if (w->full) {
+			flags |= PROC_EXEC_ENVIRON_FAULT;
+			COUNT(environ_full);
+		}
 	}
 	verdict = b->verdict;
 	flags |= verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0;
 	flags |= byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0;
-	rec->flags = flags | (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
-	size = off + sizeof(*rec);
+	rec->flags = flags | PROC_EXEC_ORIGIN | PROC_EXEC_FILE |
+		     (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
+	size = off + fixed;
 	asm volatile("" : "+r"(size));
-	if (size > sizeof(*rec) + sizeof(b->data))
-		size = sizeof(*rec) + sizeof(b->data);
+	if (size > fixed + sizeof(b->data))
+		size = fixed + sizeof(b->data);
 	if (!send_long(rec, size, PROC_EXEC) && rec->cgroup_len) {
 		__u8 one = 1;
 

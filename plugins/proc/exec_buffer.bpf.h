@@ -11,6 +11,7 @@
 #include <skep/bpf/rules.bpf.h>
 
 #include "proc.h"
+#include "task.bpf.h"
 
 /*
  * Each CPU has two elements, one for each of the two programs of the hook. The map is no PERCPU_ARRAY, as a per-CPU
@@ -21,9 +22,11 @@
 #define ENVIRON_PART 4096u
 struct environ_walk {
 	__u64 at, end; /* addresses in the process: the environment that `part` does not hold yet */
-	__u32 pos, len; /* of `part` */
+	__u32 pos, len; /* position in `part`, bytes in it */
 	__u32 found_len;
-	__u32 fault;
+	__u32 table; /* index in environ_tables */
+	__u32 fault; /* the search did not reach the end of the environment */
+	__u32 full;  /* `found` had no room for a variable */
 	char part[ENVIRON_PART + PROC_ENVIRON_ENTRY + 8];
 	char found[PROC_ENVIRON_MAX + PROC_ENVIRON_ENTRY];
 };
@@ -31,8 +34,12 @@ struct buffer {
 	struct skep_walk walk;
 	struct rules_work rules;
 	__u64 verdict; /* of judge_exec */
+	__u64 cgroup_id; /* in cgroups_sent, if `cgroups_round` is still the same: saves most execs the look-up */
+	__u32 cgroup_round;
 	struct environ_walk environ;
 	struct proc_exec exec;
+	struct proc_origin origin; /* sent behind `exec`, and `file` behind it */
+	struct proc_file file;
 	char data[HEAD_ROOM + PROC_ARGV_MAX + PROC_ENVIRON_MAX];
 };
 struct {
@@ -41,5 +48,39 @@ struct {
 	__type(key, __u32);
 	__type(value, struct buffer);
 } buffers SEC(".maps");
+
+#define WALK_STEPS 4
+
+/* Some steps of walk_path(); 1: the walk ends. Not static: see judge_exec. */
+__noinline int walk_steps(__u32 buffer)
+{
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+
+	if (!b)
+		return 1;
+#pragma unroll
+	for (int i = 0; i < WALK_STEPS; i++)
+		if (skep_path_up(&b->walk, b->data, HEAD_ROOM))
+			return 1;
+	return 0;
+}
+
+/* Appends the path at which that buffer's walk begins. */
+static __always_inline void walk_path(__u32 buffer)
+{
+	for (int i = 0; i < SKEP_PATH_DEPTH / WALK_STEPS; i++)
+		if (walk_steps(buffer))
+			break;
+}
+
+/* Appends the path of the cgroup at which that buffer's walk begins. Not static: see judge_exec. */
+__noinline int walk_cgroup(__u32 buffer)
+{
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+
+	if (b)
+		put_cgroup(&b->walk, b->data, HEAD_ROOM);
+	return 0;
+}
 
 #endif

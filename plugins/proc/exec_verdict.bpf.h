@@ -17,27 +17,30 @@
 #include "task.bpf.h"
 #include "totals.bpf.h"
 
-/* The exec excludes a process that skep collected before: sends its totals up to now. */
-static __always_inline int now_excluded(struct task_struct *p, struct signal_struct *sig, __u32 generation, __u32 byte)
+/*
+ * The exec excludes a process that skep collected before: sends its totals up to now. Builds the record in `data`,
+ * which no other record needs any more: a third of the stack is too much beside the frames of environ.bpf.h.
+ */
+static __always_inline int now_excluded(struct buffer *b, struct task_struct *p, struct signal_struct *sig, __u32 byte)
 {
-	struct proc_excluded rec;
+	struct proc_excluded *rec = (void *)b->data;
 
 	if (pending_fork_exclude(p))
 		return 0;
-	__builtin_memset(&rec, 0, sizeof(rec));
-	head(&rec.h, PROC_EXCLUDED, p);
-	sums_of_dead(&rec.sums, sig);
-	if (rec.sums.cpu_ns)
-		sums_add_gone_threads(&rec.sums, sig, p->tgid);
-	sums_add_own(&rec.sums, p);
-	rec.maxrss_pages = sig->maxrss;
-	rec.byte = byte;
-	rec.generation = generation;
-	send(&rec, sizeof(rec), PROC_EXCLUDED);
+	__builtin_memset(rec, 0, sizeof(*rec));
+	head(&rec->h, PROC_EXCLUDED, p);
+	sums_of_dead(&rec->sums, sig);
+	if (rec->sums.cpu_ns)
+		sums_add_gone_threads(&rec->sums, sig, p->tgid);
+	sums_add_own(&rec->sums, p);
+	rec->maxrss_pages = sig->maxrss;
+	rec->byte = byte;
+	rec->generation = b->rules.generation;
+	send(rec, sizeof(*rec), PROC_EXCLUDED);
 	return 0;
 }
 
-/* Is the process excluded, and do no rules decide again at its exec? Not static: see judge_exec. */
+/* 1: the process is excluded, and its exec changes nothing. Not static: see judge_exec. */
 __noinline int stays_excluded(__u32 byte)
 {
 	struct skep_rules_set *set;
@@ -80,9 +83,10 @@ __noinline int parent_of_excluded(__u32 buffer)
 
 /*
  * Evaluates the rules for the current task, whose program's path begins that buffer. Returns the verdict's byte,
- * JUDGED_*, and the dimensions that user space must report. It reads only what the rules ask for, as an excluded
- * process needs no more. Not static, so that the verifier checks the function once, by itself: inlined, its branches
- * multiply with the caller's (231,693 steps instead of some thousand). Up to 5.12 such a function takes numbers only.
+ * JUDGED_*, and the dimensions that user space must report. It reads only the values that the rules ask for: an
+ * excluded process then costs no more. Not static, so that the verifier checks the function once, by itself. Inlined,
+ * its branches multiply with the caller's: 231,693 steps instead of some thousand. Up to 5.12 such a function takes
+ * numbers only.
  */
 __noinline int judge_exec(__u32 buffer, __u32 byte)
 {
@@ -114,7 +118,7 @@ __noinline int judge_exec(__u32 buffer, __u32 byte)
 		w->gid = BPF_CORE_READ(p, real_cred, gid.val);
 	}
 	if (set->dimensions & 1u << SKEP_RULES_CGROUP)
-		w->cgroup_id = node_id(cgroup_node(p));
+		w->cgroup_id = skep_cgroup_of_untyped(p);
 	if (set->dimensions & 1u << SKEP_RULES_NAMESPACES) {
 		w->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
 		w->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);

@@ -28,11 +28,19 @@ static __always_inline int exited(__u64 *ctx)
 	struct proc_exit rec = {};
 	struct signal_struct *sig;
 	struct task_struct *leader;
+	struct kernfs_node *node;
 	struct mm_struct *mm;
 
 	if (p->flags & PF_KTHREAD)
 		return 0;
 	sig = p->signal;
+	leader = p->group_leader;
+	mm = p->mm;
+	node = skep_cgroup_node(p);
+	SKEP_LOAD_HERE(sig);
+	SKEP_LOAD_HERE(leader);
+	SKEP_LOAD_HERE(mm);
+	SKEP_LOAD_HERE(node);
 	/*
 	 * The process ends with its last thread, which need not be the leader.  Before 6.16 two threads that exit
 	 * together can both read 0: user space uses the first record.
@@ -49,7 +57,6 @@ static __always_inline int exited(__u64 *ctx)
 		pending_fork_end(p->tgid);
 		pending_forks_of_children();
 	}
-	leader = p->group_leader;
 	head(&rec.h, PROC_EXIT, leader);
 	/*
 	 * Totals for the case that BPF misses the free.  RCU frees a task in any context that its softirq interrupts,
@@ -63,8 +70,7 @@ static __always_inline int exited(__u64 *ctx)
 	sums_add_own(&rec.sums, p);
 	rec.status = wait_status(leader, sig);
 	rec.maxrss_pages = sig->maxrss;
-	rec.cgroup_id = node_id(cgroup_node(p));
-	mm = p->mm;
+	rec.cgroup_id = node->id;
 	if (mm) {
 		__u64 peak = mm->hiwater_rss, now = rss_pages(mm);
 
@@ -96,7 +102,7 @@ int on_exit_missed(__u64 *ctx)
 	return exited(ctx);
 }
 
-/* ---- free: the truth ------------------------------------------------------- */
+/* ---- free: final totals ---------------------------------------------------- */
 
 static __always_inline void kernel_gone(struct task_struct *t)
 {
@@ -124,6 +130,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 	struct proc_unsent_key key = {};
 	struct proc_final rec = {};
 	struct signal_struct *sig;
+	struct kernfs_node *node;
 	__u32 pid = p->tgid;
 	__u8 byte;
 
@@ -131,6 +138,10 @@ int BPF_PROG(on_free, struct task_struct *p)
 		kernel_gone(p);
 		return 0;
 	}
+	sig = p->signal;
+	node = skep_cgroup_node(p);
+	SKEP_LOAD_HERE(sig);
+	SKEP_LOAD_HERE(node);
 	byte = verdict_of(pid);
 	if (byte >= SKEP_VERDICT_EXCLUDED) {
 		excluded_gone(p, byte);
@@ -139,11 +150,10 @@ int BPF_PROG(on_free, struct task_struct *p)
 	if (skep_unattended(p->pid == pid ? PROC_FINAL : SKEP_KEPT_UNCOUNTED))
 		return 0;
 	if (p->pid != pid) {
-		thread_free(p, pid);
+		thread_free(p, sig, pid);
 		return 0;
 	}
-	pending_fork_gone(p); /* if no program saw its exit */
-	sig = p->signal;
+	pending_fork_gone(p); /* no effect unless the programs missed the process's exit */
 	head(&rec.h, PROC_FINAL, p);
 	sums_of_dead(&rec.sums, sig);
 	rec.signal_cpu_ns = rec.sums.cpu_ns;
@@ -160,7 +170,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 	if (rec.signal_cpu_ns > rec.sums.cpu_ns || (__s64)rec.switches > 0 || sig->sigcnt.refs.counter > 1)
 		rec.flags |= PROC_FINAL_THREADS;
 	rec.maxrss_pages = sig->maxrss;
-	rec.cgroup_id = node_id(cgroup_node(p));
+	rec.cgroup_id = node->id;
 	rec.signal = (__u64)sig;
 	rec.status = wait_status(p, sig);
 	if (!send(&rec, sizeof(rec), PROC_FINAL))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/fork.bpf.h - the fork hook: hands the parent's verdict down, and reports the fork or holds it back until
- * the exec (pending_forks.bpf.h).
+ * plugins/proc/fork.bpf.h - the fork hook: gives the child its parent's verdict, and reports the fork or holds it back
+ * until the exec (pending_forks.bpf.h).
  */
 #ifndef SKEP_PROC_FORK_BPF_H
 #define SKEP_PROC_FORK_BPF_H
@@ -20,14 +20,29 @@
 static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
 {
 	struct task_struct *real_parent, *parent_leader;
-	const struct cred *cred;
 	struct proc_pending_fork pending = {};
+	struct signal_struct *sig;
+	struct pid *thread_pid;
+	struct kernfs_node *node;
+	const struct cred *cred;
 	struct proc_fork *rec = &pending.fork;
 	__u32 pid = child->pid;
 	__u8 *v;
 
 	if (pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
+	real_parent = child->real_parent;
+	parent_leader = real_parent->group_leader;
+	cred = child->real_cred;
+	sig = child->signal;
+	thread_pid = child->thread_pid;
+	node = skep_cgroup_node(child);
+	SKEP_LOAD_HERE(real_parent);
+	SKEP_LOAD_HERE(parent_leader);
+	SKEP_LOAD_HERE(cred);
+	SKEP_LOAD_HERE(sig);
+	SKEP_LOAD_HERE(thread_pid);
+	SKEP_LOAD_HERE(node);
 	v = verdicts();
 	if (v) {
 		__u32 from = parent->tgid;
@@ -43,17 +58,14 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	}
 	if (skep_unattended(PROC_FORK))
 		return 0;
-	real_parent = child->real_parent;
-	parent_leader = real_parent->group_leader;
-	cred = child->real_cred;
 	head(&rec->h, PROC_FORK, child);
 	rec->parent_pid = real_parent->tgid;
 	rec->parent_start_ns = parent_leader->start_boottime;
-	rec->cgroup_id = node_id(cgroup_node(child));
+	rec->cgroup_id = node->id;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
-	rec->session = session_of(child);
-	rec->ns_pid = ns_pid_of(child);
+	rec->session = session_of(sig);
+	rec->ns_pid = ns_pid_of(thread_pid);
 	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));
 	if (pending_forks_used) /* the parent's fork first: records of ancestors precede those of children */
 		pending_fork_send(rec->parent_pid);

@@ -51,12 +51,29 @@ int on_task(struct bpf_iter__task *ctx)
 	struct seq_file *seq = ctx->meta->seq;
 	struct proc_leader *rec = &leader_record;
 	struct signal_struct *sig;
+	struct pid *thread_pid;
+	struct kernfs_node *node;
 	const struct cred *cred;
 	struct mm_struct *mm;
 	__u32 pid;
 
 	if (!p)
 		return 0;
+	sig = p->signal;
+	thread_pid = p->thread_pid;
+	cred = p->real_cred;
+	real_parent = p->real_parent;
+	leader = real_parent->group_leader;
+	mm = p->mm;
+	node = skep_cgroup_node(p);
+	SKEP_LOAD_HERE(seq);
+	SKEP_LOAD_HERE(sig);
+	SKEP_LOAD_HERE(thread_pid);
+	SKEP_LOAD_HERE(cred);
+	SKEP_LOAD_HERE(real_parent);
+	SKEP_LOAD_HERE(leader);
+	SKEP_LOAD_HERE(mm);
+	SKEP_LOAD_HERE(node);
 	pid = p->tgid;
 	if (p->flags & PF_KTHREAD || excluded(pid)) {
 		other_seen(p);
@@ -65,7 +82,8 @@ int on_task(struct bpf_iter__task *ctx)
 	if (p->pid != pid) {
 		struct proc_thread t = {};
 
-		if (p->exit_state) /* in signal_struct already, or soon: the scan has read the leader before */
+		/* signal_struct has an ended thread's totals, or gets them soon; the scan has read the leader before */
+		if (p->exit_state)
 			return 0;
 		t.h.type = PROC_THREAD;
 		t.h.pid = pid;
@@ -75,12 +93,8 @@ int on_task(struct bpf_iter__task *ctx)
 		bpf_seq_write(seq, &t, sizeof(t));
 		return 0;
 	}
-	if (pending_forks_used) /* the process lives on without an exec */
+	if (pending_forks_used) /* the process lives, but has not executed yet */
 		pending_fork_send(pid);
-	sig = p->signal;
-	cred = p->real_cred;
-	real_parent = p->real_parent;
-	leader = real_parent->group_leader;
 	__builtin_memset(rec, 0, sizeof(*rec));
 	head(&rec->h, PROC_LEADER, p);
 	sums_of_dead(&rec->sums, sig);
@@ -89,18 +103,21 @@ int on_task(struct bpf_iter__task *ctx)
 	sums_add_own(&rec->sums, p);
 	rec->parent_pid = real_parent->tgid;
 	rec->parent_start_ns = leader->start_boottime;
-	rec->cgroup_id = node_id(cgroup_node(p));
+	rec->cgroup_id = node->id;
 	rec->maxrss_pages = sig->maxrss;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
-	rec->session = session_of(p);
-	rec->ns_pid = ns_pid_of(p);
+	rec->session = session_of(sig);
+	rec->ns_pid = ns_pid_of(thread_pid);
 	rec->threads = sig->nr_threads;
 	rec->flags = live_flags(p);
+	if (sig->tty) {
+		rec->flags |= PROC_LIVE_TTY;
+		rec->group = group_of(sig);
+	}
 	/* an ended leader whose threads live on is no zombie: no parent can reap it */
 	if (rec->flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
 		rec->flags &= ~PROC_LIVE_ZOMBIE;
-	mm = p->mm;
 	if (mm) {
 		rec->rss_pages = rss_pages(mm);
 		rec->rss_peak_pages = mm->hiwater_rss;

@@ -44,13 +44,12 @@ static int share_maps(struct skep_instance *inst, struct proc_state *st)
 	return 0;
 }
 
-static int prepare(struct skep_instance *inst, struct proc_state *st)
+static int prepare(struct skep_instance *inst, struct proc_state *st, int part)
 {
 	static const char *const needed[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit",
 					      "sched_process_free" };
 	struct proc_bpf *bpf = st->bpf;
 	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
-	struct proc_environ_name names[PROC_ENVIRON_NAMES];
 	bool victim, victim_is_task, preempted;
 	struct btf *btf = NULL;
 	int err;
@@ -72,15 +71,18 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exit_missed, preempted);
 
-	bpf->rodata->environ_names = proc_environ_names(st, names);
-	memcpy((void *)bpf->rodata->environ_name, names, sizeof(names));
-	bpf->rodata->cgroup_v1_memory = skep_scope_cgroup_v1();
+	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus * PROC_BUFFERS);
 	err = share_maps(inst, st);
+	if (!err && part >= 0) {
+		err = skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
+		if (err)
+			st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
+	}
 out:
 	btf__free(btf);
 	return err;
@@ -89,19 +91,25 @@ out:
 /* Opens, prepares, and loads or adopts. -ESTALE: the adoption failed, so call it again. */
 static int place(struct skep_instance *inst, struct proc_state *st)
 {
-	int err;
+	char path[SKEP_BTF_PART_PATH];
+	int part = skep_btf_part_new(path), err;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
 
-	st->bpf = proc_bpf__open();
+	st->bpf = proc_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
-		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		goto out;
 	}
-	err = prepare(inst, st);
+	err = prepare(inst, st, part);
 	if (err)
-		return err;
+		goto out;
 	err = skep_pins_load(&st->pins, st->host, "proc", st->bpf->skeleton);
 	if (err && err != -ESTALE)
-		return skep_load_fail(inst, st->host, err, "loading the BPF programs");
+		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
+out:
+	if (part >= 0)
+		close(part);
 	return err;
 }
 
@@ -145,6 +153,12 @@ int proc_load(struct skep_instance *inst, struct proc_state *st)
 		goto out;
 	}
 	st->others = &st->bpf->bss->others;
+	err = proc_boundaries_set(inst, st); /* before the programs run: they miss no name */
+	if (err) {
+		err = st->host->fail(inst, err, "cannot give the names of variables to the BPF programs: %s",
+				     strerror(-err));
+		goto out;
+	}
 	err = skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
 	if (err) {
 		err = skep_load_fail(inst, st->host, err, "attaching the BPF programs");

@@ -63,8 +63,8 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 		long usage = BPF_CORE_READ(pc, usage.counter);
 
 		/*
-		 * The kernel charges in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so a full level may have fewer
-		 * pages than that left.
+		 * The kernel charges in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so a full level may have up to
+		 * 63 free pages.
 		 */
 		if (max < (~0ul >> 1) >> page_shift && usage + 64 >= (long)max) {
 			struct mem_cgroup *memcg = (void *)pc - bpf_core_field_offset(struct mem_cgroup, memory);
@@ -73,9 +73,10 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 			b->oom.limit_pages = max;
 			b->oom.usage_pages = usage;
 			b->oom.peak_pages = BPF_CORE_READ(pc, watermark);
-			b->oom.cgroup_id = node_id(kn);
+			b->oom.cgroup_id = BPF_CORE_READ(kn, id);
 			b->walk.off = 0;
-			put_cgroup(&b->walk, b->data, 4096, kn);
+			b->walk.dentry = (__u64)kn;
+			put_cgroup(&b->walk, b->data, 4096);
 			b->oom.cgroup_len = b->walk.off;
 			break;
 		}
@@ -101,8 +102,8 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 }
 
 /*
- * mark_victim(int pid): before 6.9. The pid may be a thread's; user space finds the process. The cgroup is that of the
- * allocating task, which is below the same limit.
+ * mark_victim(int pid): before 6.9. The pid may be a thread's; user space finds the process. The search for the limit
+ * begins at the cgroup of the allocating task, which is below the same limit.
  */
 SEC("tp_btf/mark_victim")
 int on_victim_pid(__u64 *ctx)

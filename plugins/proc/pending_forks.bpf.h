@@ -61,9 +61,10 @@ static __always_inline struct proc_fork_sent *fork_sent_slot(__u32 pid)
 }
 
 /*
- * Sends that fork unless it is sent.  A scan or the parent's end calls it while the process's exec may exclude the
- * process: each of the two writes its mark before it reads the other's, so at least one of them sees the other.  Not
- * static, so that the verifier checks it once, by itself; likewise the other functions here.
+ * Sends the pending fork of `pid` unless a program has sent it.  A scan or the parent's end calls the function while
+ * the process's exec may exclude the process.  Each of the two writes its own mark before it reads the other's, so at
+ * least one of them sees the other.  Not static, so that the verifier checks the function once, by itself; likewise
+ * the other functions here.
  */
 __noinline int pending_fork_send(__u32 pid)
 {
@@ -82,7 +83,7 @@ __noinline int pending_fork_send(__u32 pid)
 	return 1;
 }
 
-/* The process's own hook sends the fork, even if it is sent, and removes the entry. */
+/* Called by the process's own hook: sends the fork, even if another program has sent it, and removes the entry. */
 __noinline int pending_fork_end(__u32 pid)
 {
 	struct proc_pending_fork *pending = bpf_map_lookup_elem(&pending_forks, &pid);
@@ -94,7 +95,7 @@ __noinline int pending_fork_end(__u32 pid)
 	return bpf_map_delete_elem(&pending_forks, &pid);
 }
 
-/* true: the record goes out later, or never. */
+/* true: the map holds the fork, and another hook sends or drops the record. */
 static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork *pending)
 {
 	struct skep_rules *r = rules_now();
@@ -104,7 +105,7 @@ static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork
 	if (!r || !rules_set(r))
 		return 0;
 	err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_NOEXIST);
-	if (err == -EEXIST) { /* of a process that had the pid before, and whose end no program saw */
+	if (err == -EEXIST) { /* an entry of the pid's previous process, whose end no program saw */
 		pending_fork_send(pid);
 		err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_ANY);
 	}
@@ -153,7 +154,7 @@ static __always_inline int pending_fork_exclude(struct task_struct *p)
 		/* `was`: earlier rules excluded it, and a scan has reported it since */
 		return !was && *(volatile __u32 *)&fork_sent_slot(pid)->pid != pid;
 	}
-	pending_fork_send(pid); /* it may be of a process that had the pid before */
+	pending_fork_send(pid); /* the entry may be of the pid's previous process */
 	real_parent = p->real_parent;
 	parent_leader = real_parent->group_leader;
 	pending.fork.h.start_ns = p->start_boottime;

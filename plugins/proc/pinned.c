@@ -24,6 +24,7 @@ static void forget_cgroups(const struct proc_state *st)
 	while (bpf_map_get_next_key(fd, NULL, &id) == 0)
 		if (bpf_map_delete_elem(fd, &id))
 			break;
+	__atomic_fetch_add(&st->bpf->bss->cgroups_round, 1, __ATOMIC_SEQ_CST);
 }
 
 /* The stream that lost a record for each event that no hook recorded, by type of record. */
@@ -89,7 +90,7 @@ static bool same_layout(const char *folder)
 	struct bpf_map_info info = { 0 };
 	uint32_t size = sizeof(info);
 	int fd = skep_pins_open(folder, "map", "layout");
-	bool same = fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.max_entries == PROC_LAYOUT;
+	bool same = fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && PROC_LAYOUT_READABLE(info.max_entries);
 
 	if (fd >= 0)
 		close(fd);

@@ -22,7 +22,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Its number of entries is PROC_LAYOUT, which a skepd of another build reads. */
+/* Its number of entries is PROC_LAYOUT: so a skepd of another build finds the layout of pinned state. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PROC_LAYOUT);

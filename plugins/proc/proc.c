@@ -64,6 +64,7 @@ bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const
 	st->host->counter_add(st->c_argv_faults, now->argv_faults - seen->argv_faults);
 	st->host->counter_add(st->c_argv_spared, now->argv_spared - seen->argv_spared);
 	st->host->counter_add(st->c_environ_faults, now->environ_faults - seen->environ_faults);
+	st->host->counter_add(st->c_environ_full, now->environ_full - seen->environ_full);
 	return any;
 }
 
@@ -133,6 +134,17 @@ void proc_catch_up(struct proc_state *st)
 	(void)skep_ring_read(&st->ring, on_record, st);
 }
 
+/* Applies the host's lists when they have changed. */
+static void follow_boundaries(struct skep_instance *inst, struct proc_state *st)
+{
+	int err = SKEP_HAS(st->host, boundaries) ? proc_boundaries_set(inst, st) : 0;
+
+	if (err)
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "cannot give the new names of variables to the BPF programs: %s; the old ones stay",
+			      strerror(-err));
+}
+
 bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	/* read before the ring: the probe promises no event that happens meanwhile */
@@ -151,6 +163,7 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 	check_losses(inst, st);
 	proc_pending_run(inst, st, THREADS_AGE_NS);
 	proc_pinned_touch(st);
+	follow_boundaries(inst, st);
 	st->host->drained(inst, st->pending ? st->pending->final.h.time_ns - 1 : now);
 	return true;
 }
@@ -219,6 +232,11 @@ static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
 	drain_slice(inst, st);
 }
 
+static void proc_drain_now(struct skep_instance *inst, void *state)
+{
+	drain_slice(inst, state);
+}
+
 static void proc_sample(struct skep_instance *inst, void *state)
 {
 	struct proc_state *st = state;
@@ -257,7 +275,10 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->c_argv_spared = host->counter(inst, "argv_spared",
 					  "execs whose arguments were cut to 1 KiB, because half of the ring was full");
 	st->c_environ_faults =
-		host->counter(inst, "environ_faults", "execs whose environment could not be read to its end");
+		host->counter(inst, "environ_faults", "execs whose environment could not be searched to its end");
+	st->c_environ_full = host->counter(
+		inst, "environ_full",
+		"execs with more named variables than a record holds (4 KiB): the record lacks the last ones");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	return proc_environ_check(inst, st);
 }
@@ -346,7 +367,8 @@ static const struct skep_option options[] = {
 	  .default_value = "4MiB",
 	  .min = 64 << 10,
 	  .max = 1 << 30,
-	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a process takes about 800 bytes of it" },
+	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a process takes about 800 "
+		  "bytes of it" },
 	{ .name = "drain",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct proc_state, opt_drain_ns),
@@ -358,8 +380,9 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_STRV,
 	  .offset = offsetof(struct proc_state, opt_environ),
 	  .default_value = "[]",
-	  .help = "variables that skep reads from each new program's environment, at most 8: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
-		  "costs some 2 us an exec; []: none" },
+	  .help = "variables that skep reads from each new program's environment, at most 8: [\"SKEP_TASK\", "
+		  "\"TRACEPARENT\"] for tasks and traces; costs some 2 us an exec; []: only variables of engines and "
+		  "schedulers, where a run or a task can begin" },
 	{ 0 },
 };
 
@@ -371,7 +394,7 @@ static const struct skep_plugin proc_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "proc",
 	.version = PACKAGE_VERSION,
-	.summary = "processes: what ran, and the exact totals that the kernel keeps of it",
+	.summary = "processes: programs, arguments, ends, and the kernel's exact totals",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -384,6 +407,7 @@ static const struct skep_plugin proc_plugin = {
 	.stop = proc_stop,
 	.close = proc_close,
 	.flush = proc_flush,
+	.drain = proc_drain_now,
 	.mark = proc_mark,
 	.settled = proc_settled,
 };

@@ -12,7 +12,11 @@
 
 #include <linux/types.h>
 
-#define PROC_LAYOUT 2u
+#include "environ.h"
+
+#define PROC_LAYOUT 3u
+/* 2: its exec records have no struct proc_file. */
+#define PROC_LAYOUT_READABLE(layout) ((layout) == 2 || (layout) == PROC_LAYOUT)
 
 /*
  * Bounds of an exec record. It has all of argv up to PROC_ARGV_MAX bytes, and the length before a cut. With 32 KiB the
@@ -25,10 +29,12 @@
 #define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
 #define PROC_COMM 16
 #define PROC_BUFFERS 2u      /* of each CPU: exec_buffer.bpf.h */
-#define PROC_ENVIRON_NAMES 8u   /* variables that the option environ may name */
-#define PROC_ENVIRON_WORDS 4u   /* a name and its '=' in words of 8 bytes */
 #define PROC_ENVIRON_ENTRY 160u /* of one variable: name, '=', value and a NUL; cuts longer ones */
-#define PROC_ENVIRON_MAX 2048u  /* a power of two, with room for each variable once */
+/*
+ * Of all variables: a power of two, with room for 64 of 61 bytes each. A variable beyond it is left out and counted
+ * (environ_full). It was 2048: an older build of this layout refuses longer records as bad ones.
+ */
+#define PROC_ENVIRON_MAX 4096u
 
 enum proc_type {
 	PROC_FORK = 0,
@@ -73,8 +79,24 @@ struct proc_fork {
 #define PROC_EXEC_CWD_CUT 4u
 #define PROC_EXEC_JUDGED 8u
 #define PROC_EXEC_WAS_EXCLUDED 16u
-#define PROC_EXEC_ENVIRON_FAULT 32u /* the kernel side could not read the environment to its end */
-#define PROC_EXEC_UNKNOWN_SHIFT 8 /* above it: dimensions of rules that the kernel cannot decide */
+#define PROC_EXEC_ENVIRON_FAULT 32u /* the kernel side could not search the environment to its end */
+#define PROC_EXEC_BOUNDARY 64u      /* a boundary: it searched for the host's names too (environ.h) */
+#define PROC_EXEC_ORIGIN 128u       /* struct proc_origin follows the record; older kernel sides send none */
+#define PROC_EXEC_UNKNOWN_SHIFT 8 /* from here to 15: dimensions of rules that the kernel cannot decide */
+#define PROC_EXEC_FILE 65536u       /* struct proc_file follows struct proc_origin; layout 2 has none */
+
+/* What started the program of an exec record: behind struct proc_exec, whose size an older kernel side shares. */
+struct proc_origin {
+	__u32 tty;   /* 1: the session has a controlling terminal */
+	__u32 group; /* then the pid of the process group's leader; else 0 */
+	char parent_comm[PROC_COMM]; /* of a parent that rules exclude; else empty */
+};
+
+/* Size and time of the binary: they differ when another file has taken its place. Behind struct proc_origin. */
+struct proc_file {
+	__u64 size_bytes;
+	__u64 modified_ns; /* CLOCK_REALTIME */
+};
 
 struct proc_exec {
 	struct proc_head h;
@@ -90,15 +112,13 @@ struct proc_exec {
 	__u32 ns_pid;
 	__u32 flags;
 	__u32 argv_total;
-	/* lengths of what follows the struct, in this order; paths as components, leaf first, each NUL-terminated */
+	/*
+	 * lengths of what follows struct proc_file, in this order; paths as components, leaf first, each
+	 * NUL-terminated
+	 */
 	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len;
 	__u32 environ_len; /* older kernel sides, which did not read it, always wrote 0: the same layout */
 	char comm[PROC_COMM];
-};
-
-/* "NAME=" of a variable, as words, and a mask of the bits that belong to it. */
-struct proc_environ_name {
-	__u64 words[PROC_ENVIRON_WORDS], masks[PROC_ENVIRON_WORDS];
 };
 
 /* An exec that excludes a process that skep collected before: the last record of the process. */
@@ -150,6 +170,7 @@ struct proc_oom {
 #define PROC_LIVE_ZOMBIE 1u
 #define PROC_LIVE_RUNNING 2u
 #define PROC_LIVE_BLOCKED 4u
+#define PROC_LIVE_TTY 8u /* its session has a controlling terminal */
 
 struct proc_thread {
 	struct proc_head h; /* pid: the tgid it belongs to */
@@ -170,15 +191,15 @@ struct proc_leader {
 	__u32 ns_pid;
 	__u32 threads;
 	__u32 flags;
-	__u32 reserved;
+	__u32 group; /* with PROC_LIVE_TTY the pid of the process group's leader; else 0 */
 	char comm[PROC_COMM];
 };
 
 /*
- * Sums over the freed threads of a process, for counters that signal_struct lacks, or has otherwise:
+ * Sums over the freed threads of a process, for counters that signal_struct lacks or defines differently:
  *   run-queue delay   signal_struct has none;
- *   I/O               signal_struct adds that of every waited-for child (kernel/exit.c, wait_task_zombie), so that skep
- *                     would count it twice;
+ *   I/O               signal_struct includes the I/O of every waited-for child (kernel/exit.c, wait_task_zombie), so
+ *                     skep would count it twice;
  *   CPU               signal_struct gets it when a thread releases itself, before its last switch: the time since the
  *                     last tick is missing there (and in wait4's rusage, but not in the cgroup's usage).
  */
@@ -211,10 +232,10 @@ struct proc_counters {
 	__u64 argv_spared;          /* arguments cut to PROC_ARGV_SPARE, because half of the ring was full */
 	__u64 no_buffer;            /* cannot happen */
 	__u64 recovered[PROC_TYPES]; /* only the second program of a hook saw it */
-	__u64 environ_faults;       /* environments not readable to their end */
+	__u64 environ_faults;       /* environments not searched to their end: not readable, or too long */
 	__u64 exits_delayed;        /* ends put into `unsent_exits` */
 	__u64 exits_full;           /* ends lost: `unsent_exits` was full too */
-	__u64 pad[1];
+	__u64 environ_full;         /* environments with more named variables than a record holds */
 };
 
 /* A fork whose record waits for the exec, as rules may exclude the process: pending_forks.bpf.h. */

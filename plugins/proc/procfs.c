@@ -91,7 +91,6 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 	struct skep_str cwd = link_of(who->pid, "cwd", s->cwd, sizeof(s->cwd));
 	struct skep_str cgroup = cgroup_of(who->pid, s->cgroup, sizeof(s->cgroup));
 	uint32_t n = text->cmdline.len < PROC_ARGV_MAX ? text->cmdline.len : PROC_ARGV_MAX;
-	size_t environ_len;
 
 	if (text->error == -ESRCH || !same_process(who->pid, who->start_ns)) {
 		rec->argv.total = 1; /* cut to nothing, which is not "no arguments" */
@@ -106,9 +105,10 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 		rec->argv.total = 1;
 		return;
 	}
-	environ_len = proc_environ_pick(st, text->environ.ptr, text->environ.len, s->environ, sizeof(s->environ));
-	rec->environ =
-		(struct skep_str) { .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
+	rec->environ = proc_environ_text(inst, st, text->environ.ptr, text->environ.len);
+	/* without the right to read an environment the host has none, and no process names nothing */
+	if (text->environ.len && text->environ.total == text->environ.len)
+		rec->flags |= SKEP_LIVE_BOUNDARY;
 	if (n == 0)
 		return;
 	memcpy(s->argv, text->cmdline.ptr, n);
@@ -149,7 +149,7 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 		      const struct proc_sums *sums, uint32_t flags)
 {
 	const struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
-	const uint32_t what = SKEP_READ_CMDLINE | (st->opt_environ && st->opt_environ[0] ? SKEP_READ_ENVIRON : 0);
+	const uint32_t what = SKEP_READ_CMDLINE | (st->environ_names ? SKEP_READ_ENVIRON : 0);
 	struct live_wait *w = malloc(sizeof(*w)), **slot = &st->waits[who.pid & (WAIT_SLOTS - 1)];
 	struct skep_process_text none = { .size = sizeof(none), .error = -ENOMEM };
 

@@ -11,7 +11,7 @@
 #include "proc.h"
 
 /* Set by user space before the load. */
-const volatile __u64 wake_at = 1 << 20;      /* a ring with so many bytes wakes its reader */
+const volatile __u64 wake_at = 1 << 20;      /* a ring with this many unread bytes wakes its reader */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -56,15 +56,21 @@ static __always_inline struct proc_counters *my_counters(void)
 			__sync_fetch_and_add(&c_->field_, 1); \
 	} while (0)
 
-/* A wake-up costs more than all the rest, so only a full ring wakes its reader; else a timer drains the ring. */
-static __always_inline __u64 wake_flag(void)
+/*
+ * A wake-up costs more than all the rest: only wake_at unread bytes wake the reader, else a timer drains the ring. On a
+ * busy machine the reader takes a while to run: until then only each further sixteenth of wake_at wakes it again.
+ * len: of the record to come, which takes up to 15 bytes more.
+ */
+static __always_inline __u64 wake_flag(__u64 len)
 {
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 unread = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), step = wake_at / 16; /* a power of two */
+
+	return unread >= wake_at && (unread & (step - 1)) + len + 15 >= step ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 /*
- * Is half of the ring full, as skepd is away or slow? 130 programs with 32 KiB of arguments each fill 4 MiB. While the
- * ring is crowded, exec records carry fewer arguments, so that the ring has room for every process for longer.
+ * Is half of the ring full, because no skepd reads or skepd is slow? 130 programs with 32 KiB of arguments each fill
+ * 4 MiB. While the ring is crowded, exec records carry fewer arguments, so that more processes find room in it.
  */
 static __always_inline int crowded(void)
 {
@@ -74,7 +80,7 @@ static __always_inline int crowded(void)
 /* len has 64 bits: the verifier of 5.10 forgets the bound of a 32-bit length when it widens it. */
 static __always_inline int send_long(void *rec, __u64 len, __u32 type)
 {
-	int err = bpf_ringbuf_output(&ring, rec, len, wake_flag());
+	int err = bpf_ringbuf_output(&ring, rec, len, wake_flag(len));
 	struct proc_counters *c = my_counters();
 
 	if (c && type < PROC_TYPES)

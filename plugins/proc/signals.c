@@ -34,7 +34,8 @@ void proc_signals(struct skep_instance *inst, struct proc_state *st)
 	else if (bpf_program__autoload(bpf->progs.on_victim_pid))
 		host->signal(
 			inst, "process.oom", SKEP_SIGNAL_PARTIAL, "tp_btf/mark_victim",
-			"before 6.9 it names a pid only: skep finds no process for a victim thread that is not its leader");
+			"before 6.9 it names a pid only: "
+			"skep finds no process for a victim thread that is not its leader");
 	else
 		host->signal(inst, "process.oom", SKEP_SIGNAL_MISSING, "", "the kernel has no tracepoint mark_victim");
 	host->signal(inst, "ledger.kernel", SKEP_SIGNAL_OK, "iter/task, tp_btf/sched_process_free", NULL);

@@ -2,10 +2,10 @@
 /*
  * plugins/proc/skipped.bpf.h - lets a hook's second program find the events that the kernel skipped for the first.
  *
- * A kernel that calls programs with preemption on (load.c) may put another task on the CPU in the middle of one. It
- * then skips that program for every other task there until the first one goes on; for as long as that takes, no fork,
- * exec or exit would be seen. On such a kernel each of these hooks has a second program, called after the first, which
- * handles the events that the first has not seen.
+ * A kernel that calls programs with preemption on (load.c) may put another task on the CPU in the middle of a program.
+ * The kernel then skips the program for every other task there until the first task continues, so the program misses
+ * their forks, execs and exits. On such a kernel each of these hooks has a second program. The kernel calls it after
+ * the first, and it handles the events that the first has not seen.
  */
 #ifndef SKEP_PROC_SKIPPED_BPF_H
 #define SKEP_PROC_SKIPPED_BPF_H

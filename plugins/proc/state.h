@@ -31,7 +31,7 @@ struct scratch {
 	char exe[PROC_PATH_MAX * 2];
 	char cwd[PROC_PATH_MAX * 2];
 	char cgroup[PROC_PATH_MAX * 2];
-	char comm[PROC_COMM + 1];
+	char comm[PROC_COMM + 1], parent_comm[PROC_COMM + 1];
 	char environ[PROC_ENVIRON_MAX + 1];
 };
 
@@ -90,12 +90,16 @@ struct proc_state {
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const struct proc_others *others; /* the kernel side's, mapped */
 	const struct skep_rules *rules;   /* the same, or the host's */
+	struct proc_environ_table environ; /* names of the option and of the host */
+	uint32_t environ_names;            /* their number */
+	uint32_t boundaries_generation;    /* of the host's lists that the kernel side has; 0: none */
 
 	const struct proc_counters *counters; /* mmap of the counters map */
 	size_t counters_size;
 	struct proc_counters seen;            /* the part that is reported */
 	uint64_t seen_misses[4];
-	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_argv_spared, *c_environ_faults, *c_bad;
+	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_argv_spared, *c_environ_faults,
+		*c_environ_full, *c_bad;
 	bool resync;                          /* the kernel side dropped a record: scan as soon as possible */
 
 	struct pending *pending, **pending_end;
@@ -134,7 +138,7 @@ void proc_live_record(struct skep_instance *, struct proc_state *st, const struc
 
 /* pending_finals.c: totals that wait for their threads, or in a map because the ring was full */
 int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
-/* Emits those that are at least min_age_ns old. */
+/* Emits the totals that have waited for at least min_age_ns. */
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
 /* Drains a map of ends or totals that found the ring full. */
@@ -203,16 +207,24 @@ void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t p
 /* In stop(): sends the waiting records without arguments. */
 void proc_details_end(struct skep_instance *, struct proc_state *st);
 
-/* environ.c: variables of environments, by the option `environ` */
+/* environ.c: variables of environments, by the option `environ` and by the host's names */
 /* Checks the option's names. 0, or what host->fail returned. */
 int proc_environ_check(struct skep_instance *, const struct proc_state *st);
-/* The names as words, for the kernel side. Returns their number. */
-uint32_t proc_environ_names(const struct proc_state *st, struct proc_environ_name ret[PROC_ENVIRON_NAMES]);
+/* The option's names as a table. Returns their number. */
+uint32_t proc_environ_option(const struct proc_state *st, struct proc_environ_table *ret);
+/* Adds names to a table that has n. Returns the new number; ret_refused: a name that the table cannot have. */
+uint32_t proc_environ_add(struct proc_environ_table *, uint32_t n, const char *const *names, const char **ret_refused);
 /*
- * Picks the named variables from a block "A=1\0B=2\0...", each cut to PROC_ENVIRON_ENTRY bytes, as the kernel side
+ * Picks the table's variables from a block "A=1\0B=2\0...", each cut to PROC_ENVIRON_ENTRY bytes, as the kernel side
  * does.
  */
-size_t proc_environ_pick(const struct proc_state *st, const char *block, size_t len, char *ret, size_t room);
+size_t proc_environ_pick(const struct proc_environ_table *, const char *block, size_t len, char *ret, size_t room);
+/* The variables of a record: picked from that block, secrets blanked, in the scratch. */
+struct skep_str proc_environ_text(struct skep_instance *, struct proc_state *st, const char *block, size_t len);
+
+/* boundary.c */
+/* Gives the names and the host's programs to the kernel side, if the host's lists have changed. 0 or -errno. */
+int proc_boundaries_set(struct skep_instance *, struct proc_state *st);
 
 /* load.c */
 struct bpf_program;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/task.bpf.h - reads what records say of a task beside its totals: cgroup and its path, session, pid in
+ * plugins/proc/task.bpf.h - reads a task's values for records, beside its totals: cgroup and its path, session, pid in
  * its own namespace, wait status, resident memory.
  */
 #ifndef SKEP_PROC_TASK_BPF_H
@@ -8,50 +8,38 @@
 
 #include <skep/bpf/kernel.bpf.h>
 
+#include <skep/bpf/cgroup.bpf.h>
 #include <skep/bpf/path.bpf.h>
 
 #include "proc.h"
 
-/* Set by user space before the load. */
-const volatile __u32 cgroup_v1_memory;       /* 1: a task's cgroup is the v1 memory controller's, 0: cgroup v2's */
-
-static __always_inline struct kernfs_node *cgroup_node(struct task_struct *p)
+static __always_inline __u32 session_of(struct signal_struct *sig)
 {
-	if (cgroup_v1_memory) {
-		int memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
-		struct cgroup_subsys_state *css = NULL;
-		struct css_set *set = BPF_CORE_READ(p, cgroups);
+	struct pid *sid = sig->pids[PIDTYPE_SID];
 
-		bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
-		return BPF_CORE_READ(css, cgroup, kn);
-	}
-	return BPF_CORE_READ(p, cgroups, dfl_cgrp, kn);
+	return sid->numbers[0].nr;
 }
 
-static __always_inline __u64 node_id(struct kernfs_node *kn)
+static __always_inline __u32 group_of(struct signal_struct *sig)
 {
-	return BPF_CORE_READ(kn, id);
+	struct pid *group = sig->pids[PIDTYPE_PGID];
+
+	return group->numbers[0].nr;
 }
 
-static __always_inline __u32 session_of(struct task_struct *p)
+static __always_inline __u32 ns_pid_of(struct pid *pid)
 {
-	struct signal_struct *sig = p->signal;
-	struct pid *sid = NULL;
-
-	bpf_core_read(&sid, sizeof(sid), &sig->pids[PIDTYPE_SID]);
-	return BPF_CORE_READ(sid, numbers[0].nr);
-}
-
-static __always_inline __u32 ns_pid_of(struct task_struct *p)
-{
-	struct pid *pid = BPF_CORE_READ(p, thread_pid);
-	unsigned int level = BPF_CORE_READ(pid, level);
+	__u32 level = pid->level;
 	int nr = 0;
 
+	if (!level)
+		return pid->numbers[0].nr;
 	/* numbers[] ends the struct, one for each nested namespace: at most 32 (MAX_PID_NS_LEVEL) */
 	if (level > 32)
 		return 0;
-	bpf_core_read(&nr, sizeof(nr), &pid->numbers[level].nr);
+	bpf_probe_read_kernel(&nr, sizeof(nr),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers[0].nr) +
+				      level * bpf_core_type_size(struct upid));
 	return nr;
 }
 
@@ -82,9 +70,9 @@ static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
 	return 0;
 }
 
-static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 room, struct kernfs_node *kn)
+/* Adds the path of the cgroup whose kernfs_node is at w->dentry. */
+static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 room)
 {
-	w->dentry = (__u64)kn;
 	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
 		if (cgroup_step(w, data, room))
 			break;

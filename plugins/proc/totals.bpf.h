@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/totals.bpf.h - adds up a process's totals: what signal_struct has of ended threads, what a task has
- * itself, and the map of what freed threads used that signal_struct lacks (proc.h, struct proc_threads).
+ * plugins/proc/totals.bpf.h - adds up a process's totals: the sums of ended threads in signal_struct, the task's own
+ * counters, and a map of the counters of freed threads that signal_struct lacks (proc.h, struct proc_threads).
  */
 #ifndef SKEP_PROC_TOTALS_BPF_H
 #define SKEP_PROC_TOTALS_BPF_H
@@ -77,9 +77,9 @@ static __always_inline void sums_add_gone_threads(struct proc_sums *s, struct si
 	}
 }
 
-static __always_inline void thread_free(struct task_struct *t, __u32 pid)
+static __always_inline void thread_free(struct task_struct *t, struct signal_struct *sig, __u32 pid)
 {
-	struct proc_threads_key key = { .signal = (__u64)t->signal, .pid = pid };
+	struct proc_threads_key key = { .signal = (__u64)sig, .pid = pid };
 	struct proc_threads zero = {}, *sum = bpf_map_lookup_elem(&threads, &key);
 
 	if (!sum) {

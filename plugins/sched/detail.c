@@ -10,7 +10,7 @@
 
 #include "state.h"
 
-/* ---- what has been counted --------------------------------------------------- */
+/* ---- records of the histograms ----------------------------------------------- */
 
 static struct skep_str state_name(unsigned part)
 {
@@ -22,11 +22,12 @@ static struct skep_str state_name(unsigned part)
 }
 
 /* One distribution: the sum over CPUs, less the part already reported. The hook counts on meanwhile. */
-static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsigned slot, unsigned part, uint64_t now_ns)
+static void report_part(struct skep_instance *inst, struct sched_probe *st, unsigned slot, unsigned part,
+			uint64_t now_ns)
 {
 	struct sched_details *d = &st->details;
 	const struct skep_attached *a = &d->attached[slot];
-	struct detail_hist *told = &d->told[slot].part[part];
+	struct detail_hist *reported = &d->reported[slot].part[part];
 	struct detail_hist now = { 0 };
 	uint64_t delta[SKEP_HIST_SLOTS];
 	struct detail_record rec = { .id = a->scope.id };
@@ -39,11 +40,11 @@ static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsign
 		now.sum += __atomic_load_n(&h->sum, __ATOMIC_RELAXED);
 	}
 	for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++) {
-		delta[k] = now.slots[k] - told->slots[k];
+		delta[k] = now.slots[k] - reported->slots[k];
 		rec.count += delta[k];
 	}
-	rec.sum_ns = now.sum - told->sum;
-	*told = now;
+	rec.sum_ns = now.sum - reported->sum;
+	*reported = now;
 	if (!inst || rec.count == 0)
 		return;
 	rec.duration = (struct skep_hist){ .slots = delta, .n = SKEP_HIST_SLOTS, .sum = rec.sum_ns };
@@ -54,15 +55,15 @@ static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsign
 }
 
 /* inst NULL: only marks the present counts as reported. */
-static void tell(struct skep_instance *inst, struct sched_probe *st, unsigned slot, uint64_t now_ns)
+static void report(struct skep_instance *inst, struct sched_probe *st, unsigned slot, uint64_t now_ns)
 {
 	unsigned parts = st->details.attached[slot].kind == DETAIL_OFFCPU ? DETAIL_PARTS : 1;
 
 	for (unsigned part = 0; part < parts; part++)
-		tell_part(inst, st, slot, part, now_ns);
+		report_part(inst, st, slot, part, now_ns);
 }
 
-static void tell_lost(struct skep_instance *inst, struct sched_probe *st)
+static void report_lost(struct skep_instance *inst, struct sched_probe *st)
 {
 	struct sched_details *d = &st->details;
 	uint64_t misses = detail_misses(st), missed = misses - d->misses;
@@ -93,8 +94,8 @@ static void tell_lost(struct skep_instance *inst, struct sched_probe *st)
 static void release(struct sched_probe *st)
 {
 	detail_unload(st);
-	free(st->details.told);
-	st->details.told = NULL;
+	free(st->details.reported);
+	st->details.reported = NULL;
 }
 
 static int acquire(struct skep_instance *inst, struct sched_probe *st)
@@ -104,15 +105,15 @@ static int acquire(struct skep_instance *inst, struct sched_probe *st)
 
 	if (d->bpf)
 		return 0;
-	d->told = calloc(SKEP_SCOPE_SLOTS, sizeof(*d->told));
-	if (!d->told)
+	d->reported = calloc(SKEP_SCOPE_SLOTS, sizeof(*d->reported));
+	if (!d->reported)
 		return st->host->fail(inst, -ENOMEM, "no memory for %u attachments", SKEP_SCOPE_SLOTS);
 	memset(d->lost, 0, sizeof(d->lost));
 	d->misses = 0;
 	err = detail_load(inst, st);
 	if (err) {
-		free(d->told);
-		d->told = NULL;
+		free(d->reported);
+		d->reported = NULL;
 	}
 	return err;
 }
@@ -138,7 +139,7 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 		return err;
 	}
 	/* counts of an earlier attachment in this slot */
-	tell(NULL, st, slot, 0);
+	report(NULL, st, slot, 0);
 	skep_scopes_add(detail_scopes_of(st), slot, &d->attached[slot]);
 	detail_kernel_tell(inst, st);
 	return 0;
@@ -156,8 +157,8 @@ void details_detach(struct skep_instance *inst, void *state, uint64_t id)
 	skep_scopes_remove(detail_scopes_of(st), slot);
 	if (last)
 		detail_detach_hook(st);
-	tell(inst, st, slot, skep_boot_ns());
-	tell_lost(inst, st);
+	report(inst, st, slot, skep_boot_ns());
+	report_lost(inst, st);
 	skep_attached_end(&d->attached[slot]);
 	if (last)
 		release(st);
@@ -177,11 +178,11 @@ void details_sample(struct skep_instance *inst, struct sched_probe *st, uint64_t
 		if (!a->used)
 			continue;
 		ended = skep_attached_ended(a);
-		tell(inst, st, i, now_ns);
+		report(inst, st, i, now_ns);
 		if (ended)
 			skep_attached_over(inst, st->host, a);
 	}
-	tell_lost(inst, st);
+	report_lost(inst, st);
 }
 
 void details_close(struct sched_probe *st)

@@ -29,7 +29,7 @@ struct detail_hist {
 struct detail_cpu {
 	__u64 task;                /* its address, an identity only */
 	__u64 arrived_ns;          /* 0: unknown */
-	__u64 exec_ns;             /* what it had run by then */
+	__u64 exec_ns;             /* the task's CPU time at its arrival */
 	/* values that could not be computed: the hook missed a switch, or had no room for a thread */
 	__u64 lost[DETAIL_KINDS];
 	__u64 matched;             /* working memory: slots found by process or cgroup */

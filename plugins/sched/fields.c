@@ -9,12 +9,12 @@
 
 static const struct skep_field states_fields[] = {
 	SKEP_FIELD(struct states_record, samples, "samples", SKEP_T_U64, SKEP_S_DELTA, "{sample}",
-		   "threads looked at, once an interval each"),
-	STATE_FIELD(SCHED_RUNNING, "running", "of them on a CPU"),
-	STATE_FIELD(SCHED_RUNNABLE, "runnable", "of them waiting for a CPU"),
-	STATE_FIELD(SCHED_IOWAIT, "iowait", "of them waiting for a block device"),
-	STATE_FIELD(SCHED_BLOCKED, "blocked", "of them in another uninterruptible sleep"),
-	STATE_FIELD(SCHED_SLEEPING, "sleeping", "of them asleep"),
+		   "samples of threads, one each interval"),
+	STATE_FIELD(SCHED_RUNNING, "running", "samples on a CPU"),
+	STATE_FIELD(SCHED_RUNNABLE, "runnable", "samples waiting for a CPU"),
+	STATE_FIELD(SCHED_IOWAIT, "iowait", "samples waiting for a block device"),
+	STATE_FIELD(SCHED_BLOCKED, "blocked", "samples in another uninterruptible sleep"),
+	STATE_FIELD(SCHED_SLEEPING, "sleeping", "samples asleep"),
 };
 
 static const struct skep_stream states_stream =
@@ -26,7 +26,7 @@ static const struct skep_field psi_fields[] = {
 	SKEP_FIELD(struct psi_record, some_ns, "some_ns", SKEP_T_U64, SKEP_S_DELTA, "ns",
 		   "time in which some task was stalled for it"),
 	SKEP_FIELD(struct psi_record, full_ns, "full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns",
-		   "time in which all tasks were"),
+		   "time in which all tasks were stalled for it"),
 };
 
 static const struct skep_stream psi_stream =
@@ -35,11 +35,11 @@ static const struct skep_stream psi_stream =
 
 #define DETAIL_FIELDS(what_) \
 	SKEP_FIELD(struct detail_record, id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", \
-		   "of the attachment that asked"), \
+		   "id of the attachment"), \
 		SKEP_FIELD(struct detail_record, count, "count", SKEP_T_U64, SKEP_S_DELTA, "1", \
 			   what_ ", since the record before"), \
 		SKEP_FIELD(struct detail_record, sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", \
-			   "time of all of them"), \
+			   "sum of these times"), \
 		SKEP_FIELD(struct detail_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", \
 			   "their distribution")
 

@@ -66,7 +66,8 @@ static void signal_of(struct skep_instance *inst, const struct sched_probe *st, 
 	else
 		st->host->signal(
 			inst, name, SKEP_SIGNAL_MISSING, how,
-			"the kernel keeps none: needs CONFIG_PSI, and psi=1 on its command line where it is off by default");
+			"the kernel keeps none: "
+			"needs CONFIG_PSI, and psi=1 on its command line where it is off by default");
 }
 
 void psi_open(struct skep_instance *inst, struct sched_probe *st)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/sched/sched.bpf.c - the present state of every thread. An iterator, run each interval: a hook on sched_switch
- * would cost every context switch of the machine.
+ * plugins/sched/sched.bpf.c - reads the present state of every thread, by an iterator that user space runs each
+ * interval. A hook on sched_switch would cost time in every context switch of the machine.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -12,9 +12,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * The pass itself needs a CPU, and the thread that had that CPU waits meanwhile: on a machine with one CPU no thread
- * would ever be seen running. The scheduler books both in one step (sched_info_switch), with one reading of its clock:
- * the thread queued at the very time of our arrival is the one that we displaced.
+ * The scan itself needs a CPU, and the thread that had the CPU waits meanwhile: on a machine with one CPU the scan
+ * would never see a thread that runs. The scheduler books both threads in one step (sched_info_switch), with one
+ * reading of its clock. So the scan has displaced the thread that was queued at the very time of the scan's arrival.
  */
 static __always_inline int displaced_by_us(struct task_struct *t)
 {

@@ -179,6 +179,7 @@ static const struct skep_plugin sched_plugin = {
 	.stop = sched_stop,
 	.close = sched_close,
 	.flush = sched_flush,
+	.drain = sched_flush,
 	.details = sched_details,
 	.detail_size = sizeof(struct skep_detail),
 	.n_details = DETAIL_KINDS,

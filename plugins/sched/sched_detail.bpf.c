@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/sched/sched_detail.bpf.c - distributions of what threads did between two
- * departures from a CPU: slept, waited for a CPU, ran.  Loaded while a detail is attached.
+ * plugins/sched/sched_detail.bpf.c - distributions of the times that threads slept, waited for a CPU and ran between
+ * two departures from a CPU.  skepd loads the program while a detail is attached.
  *
- * One hook, and nothing on wake-ups: at each switch the thread that leaves (prev) is looked
- * at.  The kernel has booked its wait (sched_info.run_delay, which also has what it waited on
- * other CPUs before it was migrated) and its run (se.sum_exec_runtime) by then; when it came
- * is the time of the switch before on this CPU.  What is left of the time since it last left
- * is its sleep: so sleep + wait + run is the time between two departures, none of it twice.
+ * The program runs at each context switch, and not at wake-ups, and looks at the thread that leaves (prev).  By then
+ * the kernel has booked the thread's wait (sched_info.run_delay, including waits on other CPUs before a migration) and
+ * its run (se.sum_exec_runtime).  The thread arrived at the time of the previous switch on this CPU.  The rest of the
+ * time since its last departure is its sleep.  So sleep + wait + run is the time between two departures.
  *
- * A value is counted when the stint after it ends.  A thread's first departure after the
- * attach only tells where it stands, unless it is the first of its life.
+ * The program counts a value when the stint after it ends.  A thread's first departure after the attach only sets the
+ * starting point, unless it is the first of the thread's life.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -34,7 +33,7 @@ struct {
 	__type(value, struct detail_cpu);
 } cpus SEC(".maps");
 
-/* By CPU, so that no two write to one line. Not a per-CPU map, because user space reads these by mmap. */
+/* By CPU, so that no two CPUs write to one cache line. Not a per-CPU map, because user space maps the array. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set by user space */
@@ -60,9 +59,9 @@ struct {
 
 /*
  * The hook runs with interrupts off, and never within itself: a CPU's elements have one writer. Not static, so that the
- * verifier checks the function once and not at each call. It reads its values from memory, because the verifier would
- * follow each of the 192 slots through all later code: 691,335 steps became 6,000, and the seconds of an attach became
- * 40 ms.
+ * verifier checks the function once and not at each call. The function reads its values from memory: in registers the
+ * verifier would follow each of the 192 slots through all later code, with 691,335 steps instead of 6,000, and an
+ * attach would take seconds instead of 40 ms.
  */
 __noinline int count(__u32 mask, __u32 cpu, __u32 part, __u64 v)
 {
@@ -105,8 +104,8 @@ static __always_inline struct detail_thread *thread_of(struct task_struct *p, in
 }
 
 /*
- * The state in which prev leaves. Running: it still wants the CPU. A preempted thread may have set its state to
- * sleeping already, but is still on the run queue.
+ * Returns the state in which prev leaves; running: prev still wants the CPU. A preempted thread may have set its state
+ * to sleeping already, but is still on the run queue.
  */
 static __always_inline unsigned int leaves_as(struct task_struct *prev, int preempt, __u64 *ctx)
 {
@@ -171,7 +170,7 @@ int on_switch(__u64 *ctx)
 		goto runs;
 	stints = prev->sched_info.pcount;
 	delay = prev->sched_info.run_delay;
-	/* a thread that comes and goes only once needs no memory */
+	/* a thread at its only departure needs no element */
 	t = thread_of(prev, !(state & TASK_DEAD));
 	if (t && t->stints && t->pid != (__u32)prev->pid)
 		*t = (struct detail_thread){}; /* the hook missed the end of the thread that had this address */

@@ -52,7 +52,7 @@ struct detail_kernel {
 };
 
 /* The reported counts of an attachment, by slot of the histogram. */
-struct detail_told {
+struct detail_reported {
 	struct detail_hist part[DETAIL_PARTS];
 };
 
@@ -64,7 +64,7 @@ struct sched_details {
 	size_t cpus_size, hists_size; /* of the mappings */
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
-	struct detail_told *told;     /* SKEP_SCOPE_SLOTS of them, while a detail is attached */
+	struct detail_reported *reported; /* SKEP_SCOPE_SLOTS of them, while a detail is attached */
 	uint64_t lost[DETAIL_KINDS], misses; /* reported so far */
 	struct skep_counter *lost_counter;
 };

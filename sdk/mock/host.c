@@ -314,6 +314,12 @@ static int host_process_read(struct skep_instance *i, const struct skep_upid *wh
 	return -EPIPE;
 }
 
+static const struct skep_boundaries *host_boundaries(struct skep_instance *i)
+{
+	mock_may(i->mock, "boundaries", false);
+	return &i->mock->boundaries;
+}
+
 void mock_host_fill(struct skep_host *host)
 {
 	host->log = host_log;
@@ -343,6 +349,7 @@ void mock_host_fill(struct skep_host *host)
 	host->process_by_pid = host_process_by_pid;
 	host->detail_over = mock_detail_over;
 	host->process_read = host_process_read;
+	host->boundaries = host_boundaries;
 }
 
 void mock_host_free(struct skep_mock_priv *p)

@@ -53,6 +53,7 @@ static void *mock_no_thread(void *arg)
 
 void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 {
+	static const char *const nothing[] = { NULL };
 	struct skep_mock_priv *p;
 	pthread_t first;
 
@@ -75,6 +76,12 @@ void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 	m->host.size = sizeof(m->host);
 	m->host.abi_minor = SKEP_ABI_MINOR;
 	m->host.boot_id = SKEP_MOCK_BOOT_ID;
+	m->boundaries = (struct skep_boundaries){
+		.size = sizeof(m->boundaries),
+		.generation = 1,
+		.names = nothing,
+		.programs = nothing,
+	};
 	m->host.interval_ns = 1000000000;
 	m->host.verdict_fd = -1;
 	m->host.rules_fd = m->host.rules_programs_fd = m->host.rules_values_fd = -1;

@@ -23,7 +23,8 @@ static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, c
 		else if (text->total < text->len)
 			mock_defect(
 				m,
-				"%s: field \"%s\": total %u is less than len %u; set it to the length before the text was cut",
+				"%s: field \"%s\": total %u is less than len %u; "
+				"set it to the length before the text was cut",
 				s->name, f->name, text->total, text->len);
 		else if (f->type == SKEP_T_STRV && text->len > 0 && text->ptr[text->len - 1] != '\0')
 			mock_defect(m, "%s: field \"%s\": a list of strings ends in a NUL", s->name, f->name);

@@ -15,8 +15,8 @@ int skep_btf_load(struct skep_instance *inst, const struct skep_host *host, stru
 	if (!btf)
 		return (host->fail)(
 			inst, -EOPNOTSUPP,
-			"the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
-			"which distributions have had since 5.8");
+			"the kernel carries no type information (/sys/kernel/btf/vmlinux): "
+			"needs CONFIG_DEBUG_INFO_BTF, which distributions have had since 5.8");
 	*ret = btf;
 	return 0;
 }

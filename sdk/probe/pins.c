@@ -318,14 +318,32 @@ void skep_pins_warn(const struct skep_host *host, struct skep_instance *inst, in
 			  host->pin_dir, strerror(-unpinned), done);
 }
 
+/*
+ * Stops all hooks of the object at one moment.  The detach takes them off one after another, and an exec in between
+ * would pass some hooks and miss others: reloads lost the exec of such a process.
+ */
+static void skep_pins_sleep(const struct bpf_object_skeleton *s)
+{
+	for (int i = 0; i < s->map_cnt; i++) {
+		struct skep_kept k;
+		int fd = strcmp(s->maps[i].name, "kept") ? -1 : bpf_map__fd(*s->maps[i].map);
+
+		if (fd < 0 || skep_kept_get(fd, &k))
+			continue;
+		k.asleep = SKEP_KEPT_ASLEEP;
+		skep_kept_set(fd, &k); /* if it fails, the hooks still stop at the detach */
+	}
+}
+
 bool skep_pins_leave(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst,
-				   struct bpf_object_skeleton *s)
+		     struct bpf_object_skeleton *s)
 {
 	if (p->folder[0] && host->stays(inst))
 		return true;
 	if (p->folder[0])
 		skep_pins_remove(p->folder);
 	p->folder[0] = '\0';
+	skep_pins_sleep(s);
 	bpf_object__detach_skeleton(s);
 	return false;
 }
@@ -370,7 +388,8 @@ static uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_i
 	if (err || total)
 		host->log(
 			inst, SKEP_LOG_WARNING,
-			"pinned BPF state expired after %llu s without a reader (pin_for): %llu events of the last %llu s were not recorded and count as lost%s%s",
+			"pinned BPF state expired after %llu s without a reader (pin_for): "
+			"%llu events of the last %llu s were not recorded and count as lost%s%s",
 			(unsigned long long)(skep_pins_for_ns(host) / 1000000000u), (unsigned long long)total,
 			(unsigned long long)((now > until_ns ? now - until_ns : 0) / 1000000000u),
 			err ? "; cannot read all of them: " : "", err ? strerror(-err) : "");

@@ -10,6 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/*
+ * The kernel lets a reader map the data twice in a row, and counts each of its pages twice as resident.  A record that
+ * begins before the end needs only the first pages again.
+ */
+static size_t skep_ring_mapped(const struct skep_ring *r)
+{
+	return r->page + r->size + (r->size < SKEP_RING_RECORD ? r->size : SKEP_RING_RECORD);
+}
+
 void skep_ring_close(struct skep_ring *r)
 {
 	if (r->epoll_fd >= 0)
@@ -17,7 +26,7 @@ void skep_ring_close(struct skep_ring *r)
 	if (r->consumer)
 		munmap(r->consumer, r->page);
 	if (r->producer)
-		munmap((void *)(uintptr_t)r->producer, r->page + 2 * r->size);
+		munmap((void *)(uintptr_t)r->producer, skep_ring_mapped(r));
 	r->epoll_fd = -1;
 	r->consumer = NULL;
 	r->producer = NULL;
@@ -56,7 +65,7 @@ int skep_ring_open(struct skep_ring *r, int map_fd)
 	if (at == MAP_FAILED)
 		return skep_ring_fail(r);
 	r->consumer = (unsigned long *)at;
-	at = mmap(NULL, r->page + 2 * r->size, PROT_READ, MAP_SHARED, map_fd, (off_t)r->page);
+	at = mmap(NULL, skep_ring_mapped(r), PROT_READ, MAP_SHARED, map_fd, (off_t)r->page);
 	if (at == MAP_FAILED)
 		return skep_ring_fail(r);
 	r->producer = (const unsigned long *)at;
@@ -120,6 +129,8 @@ int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, s
 			if (length >> 31)
 				return -EBUSY;
 			r->at += ((uint64_t)size + 8 + 7) / 8 * 8;
+			if (size > SKEP_RING_RECORD - 8)
+				return -EMSGSIZE;
 			if (!(length >> 30)) /* BPF_RINGBUF_DISCARD_BIT */
 				err = cb(arg, record + 8, size);
 			if (err)

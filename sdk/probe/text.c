@@ -13,7 +13,7 @@
 
 #define FIRST_ROOM 8192u
 
-void text_buffer_free(struct text_buffer *b)
+void skep_text_buffer_free(struct text_buffer *b)
 {
 	free(b->data);
 	*b = (struct text_buffer){ 0 };
@@ -34,7 +34,7 @@ static int grow(struct text_buffer *b)
 	return 0;
 }
 
-int text_read(struct text_buffer *b, int fd, struct text *ret)
+int skep_text_read(struct text_buffer *b, int fd, struct text *ret)
 {
 	size_t len = 0;
 
@@ -60,19 +60,19 @@ int text_read(struct text_buffer *b, int fd, struct text *ret)
 	return 0;
 }
 
-int text_read_at(struct text_buffer *b, int dir, const char *path, struct text *ret)
+int skep_text_read_at(struct text_buffer *b, int dir, const char *path, struct text *ret)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = text_read(b, fd, ret);
+	err = skep_text_read(b, fd, ret);
 	close(fd);
 	return err;
 }
 
-int text_head_at(int dir, const char *path, char *data, size_t size, struct text *ret)
+int skep_text_head_at(int dir, const char *path, char *data, size_t size, struct text *ret)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t n;
@@ -89,40 +89,40 @@ int text_head_at(int dir, const char *path, char *data, size_t size, struct text
 	return 0;
 }
 
-int text_line_at(int dir, const char *path, char *line, size_t size)
+int skep_text_line_at(int dir, const char *path, char *line, size_t size)
 {
 	char data[4096];
 	struct text text = { 0 }, first;
-	int err = text_head_at(dir, path, data, sizeof(data), &text);
+	int err = skep_text_head_at(dir, path, data, sizeof(data), &text);
 
 	if (err)
 		return err;
-	if (!text_line(&text, &first))
+	if (!skep_text_line(&text, &first))
 		first = text;
-	first = text_trim(first);
-	if (text_len(first) >= size)
+	first = skep_text_trim(first);
+	if (skep_text_len(first) >= size)
 		return -EMSGSIZE;
-	text_copy(first, line, size);
+	skep_text_copy(first, line, size);
 	return 0;
 }
 
-int text_u64_at(int dir, const char *path, uint64_t *ret)
+int skep_text_u64_at(int dir, const char *path, uint64_t *ret)
 {
 	char line[64];
 	struct text text;
 	uint64_t v;
-	int err = text_line_at(dir, path, line, sizeof(line));
+	int err = skep_text_line_at(dir, path, line, sizeof(line));
 
 	if (err)
 		return err;
-	text = text_of(line);
-	if (!text_u64(&text, &v) || text_len(text))
+	text = skep_text_of(line);
+	if (!skep_text_u64(&text, &v) || skep_text_len(text))
 		return -EBADMSG;
 	*ret = v;
 	return 0;
 }
 
-bool text_line(struct text *t, struct text *ret)
+bool skep_text_line(struct text *t, struct text *ret)
 {
 	const char *newline;
 
@@ -139,7 +139,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-struct text text_trim(struct text t)
+struct text skep_text_trim(struct text t)
 {
 	while (t.at < t.end && (blank(t.at[0]) || t.at[0] == '\r'))
 		t.at++;
@@ -148,7 +148,7 @@ struct text text_trim(struct text t)
 	return t;
 }
 
-bool text_word(struct text *t, struct text *ret)
+bool skep_text_word(struct text *t, struct text *ret)
 {
 	const char *at = t->at;
 
@@ -180,70 +180,70 @@ static bool number(struct text w, uint64_t *ret)
 	return true;
 }
 
-bool text_u64(struct text *t, uint64_t *ret)
+bool skep_text_u64(struct text *t, uint64_t *ret)
 {
 	struct text word;
 
-	return text_word(t, &word) && number(word, ret);
+	return skep_text_word(t, &word) && number(word, ret);
 }
 
 /* Reads "12.34", as in /proc/loadavg. strtod() would depend on the locale. */
-bool text_f64(struct text *t, double *ret)
+bool skep_text_f64(struct text *t, double *ret)
 {
 	struct text word, whole, rest;
 	uint64_t n, fraction = 0;
 	double scale = 1;
 
-	if (!text_word(t, &word))
+	if (!skep_text_word(t, &word))
 		return false;
-	rest.at = memchr(word.at, '.', text_len(word));
+	rest.at = memchr(word.at, '.', skep_text_len(word));
 	whole = (struct text){ word.at, rest.at ? rest.at : word.end };
 	if (!number(whole, &n))
 		return false;
 	if (rest.at) {
 		rest = (struct text){ rest.at + 1, word.end };
-		if (text_len(rest) > 9 || !number(rest, &fraction))
+		if (skep_text_len(rest) > 9 || !number(rest, &fraction))
 			return false;
-		for (size_t i = text_len(rest); i > 0; i--)
+		for (size_t i = skep_text_len(rest); i > 0; i--)
 			scale *= 10;
 	}
 	*ret = (double)n + (double)fraction / scale;
 	return true;
 }
 
-bool text_skip(struct text *t, const char *prefix)
+bool skep_text_skip(struct text *t, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
-	if (text_len(*t) < n || memcmp(t->at, prefix, n) != 0)
+	if (skep_text_len(*t) < n || memcmp(t->at, prefix, n) != 0)
 		return false;
 	t->at += n;
 	return true;
 }
 
-bool text_is(struct text t, const char *word)
+bool skep_text_is(struct text t, const char *word)
 {
-	return text_len(t) == strlen(word) && text_skip(&t, word);
+	return skep_text_len(t) == strlen(word) && skep_text_skip(&t, word);
 }
 
-size_t text_len(struct text t)
+size_t skep_text_len(struct text t)
 {
 	return (size_t)(t.end - t.at);
 }
 
-struct text text_of(const char *s)
+struct text skep_text_of(const char *s)
 {
 	return (struct text){ s, s + strlen(s) };
 }
 
-bool text_list(struct text t, uint64_t *ret_count)
+bool skep_text_list(struct text t, uint64_t *ret_count)
 {
 	uint64_t count = 0;
 
 	while (t.at < t.end) {
-		const char *comma = memchr(t.at, ',', text_len(t));
+		const char *comma = memchr(t.at, ',', skep_text_len(t));
 		struct text range = { t.at, comma ? comma : t.end };
-		const char *dash = memchr(range.at, '-', text_len(range));
+		const char *dash = memchr(range.at, '-', skep_text_len(range));
 		struct text low = { range.at, dash ? dash : range.end };
 		uint64_t from, to;
 
@@ -263,16 +263,16 @@ bool text_list(struct text t, uint64_t *ret_count)
 	return true;
 }
 
-void text_copy(struct text t, char *to, size_t size)
+void skep_text_copy(struct text t, char *to, size_t size)
 {
-	size_t n = text_len(t) < size ? text_len(t) : size - 1;
+	size_t n = skep_text_len(t) < size ? skep_text_len(t) : size - 1;
 
 	if (n)
 		memcpy(to, t.at, n);
 	to[n] = '\0';
 }
 
-bool text_format(char *to, size_t size, const char *fmt, ...)
+bool skep_text_format(char *to, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 	int n;

@@ -23,38 +23,38 @@ struct text_buffer {
 };
 #define TEXT_MOST (8u * 1024 * 1024)
 
-void text_buffer_free(struct text_buffer *);
+void skep_text_buffer_free(struct text_buffer *);
 /* Reads all of an open file, from its start.  0, or a negative errno: -EFBIG beyond TEXT_MOST. */
-int text_read(struct text_buffer *, int fd, struct text *ret);
+int skep_text_read(struct text_buffer *, int fd, struct text *ret);
 /* Opens, reads and closes a file below `dir`. */
-int text_read_at(struct text_buffer *, int dir, const char *path, struct text *ret);
+int skep_text_read_at(struct text_buffer *, int dir, const char *path, struct text *ret);
 /* Reads the beginning of a file, as much as `data` holds. */
-int text_head_at(int dir, const char *path, char *data, size_t size, struct text *ret);
+int skep_text_head_at(int dir, const char *path, char *data, size_t size, struct text *ret);
 /* Reads the first line of a small file, without blanks at its ends.  -EMSGSIZE: it does not fit. */
-int text_line_at(int dir, const char *path, char *line, size_t size);
+int skep_text_line_at(int dir, const char *path, char *line, size_t size);
 /* Reads a file with one number.  -EBADMSG: the file has something else. */
-int text_u64_at(int dir, const char *path, uint64_t *ret);
+int skep_text_u64_at(int dir, const char *path, uint64_t *ret);
 
 /* Returns the next line, without its newline.  false: no line is left. */
-bool text_line(struct text *, struct text *ret);
+bool skep_text_line(struct text *, struct text *ret);
 /* Returns the next word; blanks separate words.  false: no word is left. */
-bool text_word(struct text *, struct text *ret);
+bool skep_text_word(struct text *, struct text *ret);
 /* Reads the next word as a number.  false: it is no number. */
-bool text_u64(struct text *, uint64_t *ret);
-bool text_f64(struct text *, double *ret);
+bool skep_text_u64(struct text *, uint64_t *ret);
+bool skep_text_f64(struct text *, double *ret);
 /* Removes the blanks at both ends. */
-struct text text_trim(struct text);
+struct text skep_text_trim(struct text);
 /* Skips the prefix.  false: the text does not begin with it. */
-bool text_skip(struct text *, const char *prefix);
-bool text_is(struct text, const char *word);
-size_t text_len(struct text);
-struct text text_of(const char *);
+bool skep_text_skip(struct text *, const char *prefix);
+bool skep_text_is(struct text, const char *word);
+size_t skep_text_len(struct text);
+struct text skep_text_of(const char *);
 /* Counts the numbers of a list such as "0-3,8,10-11".  false: no such list, or a number beyond 2^20. */
-bool text_list(struct text, uint64_t *ret_count);
+bool skep_text_list(struct text, uint64_t *ret_count);
 
 /* Copies into a fixed buffer, truncated to its size. */
-void text_copy(struct text, char *to, size_t size);
+void skep_text_copy(struct text, char *to, size_t size);
 /* Formats like snprintf.  false: the result is truncated. */
-bool text_format(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool skep_text_format(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -76,7 +76,8 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 
 	h->refreshing = false;
 	if (!h->fresh && !h->unreadable)
-		h->host->log(inst, SKEP_LOG_WARNING, "%s; the sink keeps using the contents it read before", h->fresh_why);
+		h->host->log(inst, SKEP_LOG_WARNING,
+			     "%s; the sink keeps using the contents it read before", h->fresh_why);
 	h->unreadable = !h->fresh;
 	if (changed) {
 		replace_auth(h, h->fresh);
@@ -99,8 +100,8 @@ static bool refresh(struct http *h)
 }
 
 /*
- * A receiver may answer 400 to an old key, or accept it as another client's key.  So the layer reads a changed file
- * soon, whatever the receiver answers, and sends requests with the old key until then.
+ * A receiver may answer 400 to an old key, or accept it as another client's key.  So the layer does not rely on the
+ * answer: it reads a changed file soon, and sends requests with the old key until then.
  */
 static void refresh_at_times(struct http *h)
 {

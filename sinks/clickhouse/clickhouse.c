@@ -35,7 +35,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct clickhouse, async_insert),
 		.default_value = "false",
-		.help = "let the server gather inserts of many hosts into one (from 21.11 on); it answers when they are in the table",
+		.help = "the server gathers inserts of many hosts into one (from 21.11 on), and answers when they are "
+			"in the table",
 	},
 	{
 		.name = "gather",
@@ -43,8 +44,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct clickhouse, gather),
 		.default_value = "auto",
-		.help = "several batches in one INSERT while others are under way: auto (where the server knows no tokens, before 22.2), "
-			"always, never",
+		.help = "several batches in one INSERT while others are under way: auto (where the server knows no "
+			"tokens, before 22.2), always, never",
 	},
 	HTTP_OPTIONS(struct clickhouse, http, "gzip"),
 	{ 0 },

@@ -24,6 +24,7 @@
 	{                                                 \
 		"boot_id", NULL, CH_TEXT, FROM_BOOT       \
 	}
+#define NAMES TEXT(container_name), TEXT(container_image), TEXT(pod), TEXT(namespace), TEXT(unit)
 #define EXTRA { "extra", NULL, CH_TEXT, FROM_EXTRA }
 
 static const struct column proc_columns[] = {
@@ -83,6 +84,11 @@ static const struct column proc_columns[] = {
 	U64(write_bytes),
 	U64(cancelled_write_bytes),
 	U32(threads_peak),
+	TEXT(task_id),
+	TEXT(step),
+	NAMES,
+	U64(exe_size_bytes),
+	U64(exe_modified_ns),
 	EXTRA,
 };
 static const char *const proc_nowhere[] = { "upid", "pid", NULL };
@@ -114,10 +120,53 @@ static const struct column run_columns[] = {
 	U64(lost_queue),
 	U64(lost_spool),
 	U64(lost_sink),
+	TEXT(engine),
+	TEXT(parent_run),
+	TEXT(origin),
+	TEXT(job),
+	TEXT(container),
+	NAMES,
+	TEXT(join_key),
 	EXTRA,
 	{ "rev", NULL, CH_U64, FROM_REV },
 };
 static const char *const run_nowhere[] = { "host", "boot_id", NULL };
+
+static const struct column task_columns[] = {
+	HEAD,
+	TEXT(run),
+	TEXT(pipeline),
+	TEXT(task),
+	TEXT(task_id),
+	TEXT(state),
+	TEXT(engine),
+	TEXT(sample),
+	TEXT(job),
+	U32(attempt),
+	TEXT(name_source),
+	TEXT(traceparent),
+	{ "root_pid", "root_upid", CH_U32, FROM_UPID_PID },
+	{ "root_start_boot_ns", "root_upid", CH_U64, FROM_UPID_START },
+	U64(start_ns),
+	U64(end_ns),
+	I32(exit_code),
+	U8(signal),
+	U64(processes),
+	U64(cpu_ns),
+	U64(run_delay_ns),
+	U64(rss_peak_bytes),
+	U64(read_bytes),
+	U64(write_bytes),
+	FIELD(requested_cpus, CH_F64),
+	U64(requested_memory_bytes),
+	U64(requested_walltime_ns),
+	U32(requested_gpus),
+	TEXT(requested_source),
+	TEXT(container),
+	NAMES,
+	EXTRA,
+	{ "rev", NULL, CH_U64, FROM_RECORD_TIME },
+};
 
 static const struct column sample_columns[] = {
 	HEAD,
@@ -151,6 +200,7 @@ static const struct column record_columns[] = {
 	{ "time_ns", NULL, CH_U64, FROM_RECORD_TIME },
 	TEXT(run),
 	{ "upid", NULL, CH_TEXT, FROM_RECORD_UPID },
+	TEXT(container),
 	{ "fields", NULL, CH_TEXT, FROM_JSON },
 };
 
@@ -167,6 +217,11 @@ const struct table tables[TABLES] = {
 	  .n = N_OF(run_columns),
 	  .columns = run_columns,
 	  .nowhere = run_nowhere },
+	{ .stream = "task",
+	  .name = "task",
+	  .identity = IDENTITY_TASK,
+	  .n = N_OF(task_columns),
+	  .columns = task_columns },
 	{ .stream = "tool.sample", .name = "sample", .n = N_OF(sample_columns), .columns = sample_columns },
 	{ .stream = "loss", .name = "loss", .n = N_OF(loss_columns), .columns = loss_columns },
 	{ .stream = NULL, .name = "record", .n = N_OF(record_columns), .columns = record_columns },
@@ -246,6 +301,8 @@ int binding_new(const struct skep_stream *s, struct binding **ret)
 			b->image = f;
 		if (strcmp(f->name, "run") == 0 && f->type == SKEP_T_STR)
 			b->run = f;
+		if (strcmp(f->name, "task_id") == 0 && f->type == SKEP_T_STR)
+			b->task_id = f;
 		if (strcmp(f->name, "end_ns") == 0 && f->type == SKEP_T_TIME)
 			b->end = f;
 		if (!bind_field(b, f))

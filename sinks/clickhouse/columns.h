@@ -13,6 +13,7 @@ enum column_type {
 	CH_U32,
 	CH_U64,
 	CH_I32,
+	CH_F64,
 	CH_TEXT, /* String or LowCardinality(String): the same bytes */
 	CH_LIST, /* Array(String) */
 };
@@ -45,6 +46,7 @@ enum table_identity {
 	IDENTITY_CONTENT = 0, /* hash of the row's bytes: a repeated record is identical */
 	IDENTITY_IMAGE,       /* boot id, pid, start, image */
 	IDENTITY_RUN,         /* boot id and the run's id: the end record replaces the begin record */
+	IDENTITY_TASK,        /* boot id, the run's id and the task's: a later record completes an earlier one */
 };
 
 struct table {
@@ -56,16 +58,16 @@ struct table {
 	const char *const *nowhere;   /* fields whose value other columns hold; NULL-terminated, NULL: none */
 };
 
-enum { TABLES = 5 };
+enum { TABLES = 6 };
 extern const struct table tables[TABLES];
-#define COLUMNS_MOST 64
+#define COLUMNS_MOST 72
 
 /* The fields of a stream, mapped to the columns of its table once. */
 struct binding {
 	const struct skep_stream *stream;
 	unsigned table;
 	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: no field of the stream fits */
-	const struct skep_field *image, *run, *end;   /* for identities and revisions */
+	const struct skep_field *image, *run, *task_id, *end; /* for identities and revisions */
 	size_t n_extra;
 	const struct skep_field **extra; /* the fields that no column accepts */
 	struct binding *next;

@@ -13,7 +13,7 @@ void rowbinary_number(struct jsonw *out, enum column_type type, uint64_t v)
 {
 	uint64_t le = htole64(v);
 
-	skep_jsonw_raw(out, (const char *)&le, type == CH_U8 ? 1 : type == CH_U64 ? 8 : 4);
+	skep_jsonw_raw(out, (const char *)&le, type == CH_U8 ? 1 : type == CH_U64 || type == CH_F64 ? 8 : 4);
 }
 
 static void rowbinary_length(struct jsonw *out, uint64_t n)

@@ -9,6 +9,7 @@
 #include <skep/sink/fields.h>
 #include <skep/sink/record_json.h>
 #include <skep/upid.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sinks/clickhouse/rowbinary.h"
@@ -54,7 +55,13 @@ static uint64_t number(const struct row *r, const struct skep_field *f, enum col
 {
 	const unsigned char *at = (const unsigned char *)r->record->data + f->offset;
 	uint64_t v = 0;
+	double real;
 
+	if (type == CH_F64) {
+		real = skep_field_f64(f, r->record->data);
+		memcpy(&v, &real, sizeof(v));
+		return v;
+	}
 	switch (f->type) {
 	case SKEP_T_U64:
 		memcpy(&v, at, sizeof(v));
@@ -100,6 +107,28 @@ static bool is_zero(const struct skep_field *f, const void *data)
 	}
 }
 
+/* Adds the full length of each text that the probe cut, as the sink lake does; a list has a column for it. */
+static bool put_totals(const struct row *r, bool any)
+{
+	const struct binding *b = r->binding;
+	struct jsonw *j = &r->rows->json;
+
+	for (size_t i = 0; i < tables[b->table].n; i++) {
+		const struct skep_field *f = b->field[i];
+		struct skep_str v = { 0 };
+		char name[128];
+
+		if (f && tables[b->table].columns[i].type == CH_TEXT)
+			v = skep_field_str(f, r->record->data);
+		if (v.total <= v.len)
+			continue;
+		snprintf(name, sizeof(name), "%s\"%.100s_total\":%u", any ? "," : "{", f->name, v.total);
+		skep_jsonw_raw(j, name, strlen(name));
+		any = true;
+	}
+	return any;
+}
+
 static void put_extra(const struct row *r, bool all)
 {
 	struct jsonw *j = &r->rows->json;
@@ -119,6 +148,8 @@ static void put_extra(const struct row *r, bool all)
 		jsonw_lit(j, ":");
 		skep_record_json_value(j, f, r->record->data, r->rows->boot_id, r->offset);
 	}
+	if (tables[b->table].identity == IDENTITY_IMAGE)
+		any = put_totals(r, any);
 	if (any || all)
 		skep_jsonw_raw(j, any ? "}" : "{}", any ? 1 : 2);
 	if (j->err)
@@ -214,7 +245,7 @@ static void identify(const struct row *r, size_t begin)
 	const struct binding *b = r->binding;
 	unsigned __int128 h =
 		rowbinary_hash(ROWBINARY_HASH_BEGIN, tables[b->table].name, strlen(tables[b->table].name));
-	struct skep_str run;
+	struct skep_str run, task;
 	uint64_t halves[2];
 
 	switch (tables[b->table].identity) {
@@ -233,6 +264,14 @@ static void identify(const struct row *r, size_t begin)
 		if (run.len != RUN_ID_WITHOUT_BOOT)
 			h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
 		h = rowbinary_hash(h, run.ptr, run.len);
+		break;
+	case IDENTITY_TASK:
+		run = b->run ? skep_field_str(b->run, r->record->data) : (struct skep_str) { .ptr = "" };
+		task = b->task_id ? skep_field_str(b->task_id, r->record->data) : (struct skep_str) { .ptr = "" };
+		h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
+		h = rowbinary_hash(h, run.ptr, run.len);
+		h = rowbinary_hash(h, "", 1); /* between two texts */
+		h = rowbinary_hash(h, task.ptr, task.len);
 		break;
 	default:
 		h = rowbinary_hash(h, r->out->buf + begin + 16, r->out->len - begin - 16);

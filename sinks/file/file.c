@@ -22,7 +22,7 @@ struct file_sink {
 	const struct skep_host *host;
 	struct opening opening;
 	struct skep_counter *lines, *rotations;
-	char *told; /* reason of the last failed rotation, so that the sink logs each reason once */
+	char *reported; /* reason of the last failed rotation, so that the sink logs each reason once */
 	const struct skep_batch *batch; /* in flight */
 	int err;
 	struct jsonw json;    /* only the worker uses it while a batch is in flight */
@@ -58,7 +58,7 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct file_sink, rotate_bytes),
 		.default_value = "0",
-		.help = "before the file becomes larger, it is renamed to PATH.1 and a new one begun; 0: never",
+		.help = "before the file becomes larger, the sink renames it to PATH.1 and begins a new one; 0: never",
 	},
 	{
 		.name = "rotate_age",
@@ -66,7 +66,7 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct file_sink, rotate_age_ns),
 		.default_value = "0s",
-		.help = "the same when it is as old as that; 0: never",
+		.help = "the same when the file is this old; 0: never",
 	},
 	{
 		.name = "keep",
@@ -76,7 +76,7 @@ static const struct skep_option options[] = {
 		.default_value = "5",
 		.min = 1,
 		.max = 1000,
-		.help = "how many renamed files stay: PATH.1, the youngest, to PATH.N",
+		.help = "number of renamed files to keep: PATH.1, the youngest, to PATH.N",
 	},
 	{ 0 },
 };
@@ -149,9 +149,9 @@ static void file_done(struct skep_instance *i, void *arg)
 	const struct skep_batch *b = f->batch;
 	int err = f->err;
 
-	if (*f->output.rotate_why && (!f->told || strcmp(f->told, f->output.rotate_why) != 0)) {
-		free(f->told);
-		f->told = strdup(f->output.rotate_why);
+	if (*f->output.rotate_why && (!f->reported || strcmp(f->reported, f->output.rotate_why) != 0)) {
+		free(f->reported);
+		f->reported = strdup(f->output.rotate_why);
 		f->host->log(i, SKEP_LOG_WARNING, "the file grows beyond its bounds: %s", f->output.rotate_why);
 	}
 	f->batch = NULL; /* before the answer: the plugin host may submit the next batch inside batch_done() */
@@ -212,7 +212,7 @@ static void file_close(struct skep_instance *i, void *state)
 	if (f->host) /* without a host open() was never called, and fd 0 belongs to another owner */
 		output_close(&f->output);
 	skep_jsonw_free(&f->json);
-	free(f->told);
+	free(f->reported);
 }
 
 static const struct skep_sink_ops sink_ops = {

@@ -42,7 +42,8 @@ struct http_sink {
 static const struct skep_option options[] = {
 	HTTP_OPTION_URL(
 		struct http_sink, http, "url",
-		"where to send to; {host.name}, {boot_id}, {batch.key} and {batch.id} are put in, in headers as well"),
+		"URL to send to; the sink replaces {host.name}, {boot_id}, {batch.key} and {batch.id}, in headers as "
+		"well"),
 	{
 		.name = "method",
 		.type = SKEP_O_STR,

@@ -36,14 +36,16 @@ static const struct skep_option options[] = {
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct kafka, key),
 		.default_value = "run",
-		.help = "key of messages, which decides the partition: run (the host's name for records of none), host or none",
+		.help = "key of messages, which decides the partition: run (the host's name for records without a "
+			"run), host or none",
 	},
 	{
 		.name = "format",
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct kafka, format),
 		.default_value = "record",
-		.help = "record: a message for each record, a JSON object; batch: one for each batch, a line for each record, key host or none",
+		.help = "record: a message for each record, a JSON object; batch: a message for each batch, a line for "
+			"each record, with key host or none",
 	},
 	{
 		.name = "streams",
@@ -65,21 +67,23 @@ static const struct skep_option options[] = {
 		.default_value = "30s",
 		.min = 1000000000,
 		.max = 900000000000,
-		.help = "a message that is not persisted by then goes back to the spool, and is produced again later",
+		.help = "a message that the brokers have not stored after this time goes back to the spool; the sink "
+			"produces it again later",
 	},
 	{
 		.name = "client_id",
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct kafka, client_id),
 		.default_value = "skep",
-		.help = "what brokers know this client by, in their logs and quotas",
+		.help = "name of this client in the brokers' logs and quotas",
 	},
 	{
 		.name = "properties",
 		.type = SKEP_O_STRV,
 		.flags = SKEP_OPT_SECRET,
 		.offset = offsetof(struct kafka, properties),
-		.help = "further properties of librdkafka, [\"name=value\"]; a value env:NAME or file:PATH is read from there",
+		.help = "further properties of librdkafka, [\"name=value\"]; for a value env:NAME or file:PATH the "
+			"sink reads the variable or the file",
 	},
 	{ 0 },
 };
@@ -113,7 +117,8 @@ static int kafka_open(struct skep_instance *i, void *state, const struct skep_ho
 	if (strcmp(k->format, "batch") == 0 && strstr(k->topic, "{stream}"))
 		return host->fail(
 			i, -EINVAL,
-			"topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
+			"topic \"%s\": a batch has records of several streams; "
+			"use format record, or a topic without {stream}",
 			k->topic);
 	c = properties_new(k, &err); /* properties_new() only checks the options here, for skepd -t */
 	if (!c)

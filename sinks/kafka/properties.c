@@ -62,7 +62,7 @@ static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, co
 	/* librdkafka's text quotes the value, which may be a secret, so the message has only the name */
 	return k->host->fail(
 		k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
-		strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");
+		strcmp(option, "properties") == 0 ? " with that value; librdkafka's CONFIGURATION.md lists its properties" : "");
 }
 
 static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *property)
@@ -81,7 +81,8 @@ static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *proper
 		if (strcmp(name, ours[i]) == 0) {
 			err = k->host->fail(
 				k->inst, -EINVAL,
-				"properties: %s is set by this sink; use its own options (brokers, compression, message_timeout)",
+				"properties: %s is set by this sink; "
+				"use its own options (brokers, compression, message_timeout)",
 				name);
 			free(name);
 			return err;

@@ -29,7 +29,7 @@ struct budget {
 	} user[BUDGET_PLACES + 1];     /* the last entry: users who find no free entry */
 };
 
-/* max_bytes 0: no budget.  Each user keeps what is left of the old budget, up to the new one. */
+/* max_bytes 0: no budget.  Each user keeps the rest of the old budget, up to the new one. */
 void budget_set(struct budget *, uint64_t max_bytes);
 /* Returns the user's account, valid until the next call; NULL: no budget is set. now_ns: monotonic, above 0. */
 struct budget_user *budget_user(struct budget *, uint64_t key, int64_t now_ns);

@@ -10,61 +10,71 @@
 #include <string.h>
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
-#define NUMBER(name) { #name, #name, COL_NUMBER }
-#define TIME(name) { #name, #name, COL_TIME }
-#define TEXT(name) { #name, #name, COL_TEXT }
-#define DICT(name) { #name, #name, COL_DICT }
+#define NUMBER(name) { #name, #name, COL_NUMBER, IN_ROW }
+#define TIME(name) { #name, #name, COL_TIME, IN_ROW }
+#define TEXT(name) { #name, #name, COL_TEXT, IN_ROW }
+#define DICT(name) { #name, #name, COL_DICT, IN_ROW }
+#define CONTAINED \
+	TEXT(container), TEXT(container_name), TEXT(container_image), TEXT(pod), TEXT(namespace), TEXT(unit)
+
+/* Columns of proc_kind. */
+#define KIND_NUMBER(name) { #name, #name, COL_NUMBER, IN_KIND }
+#define KIND_DICT(name) { #name, #name, COL_DICT, IN_KIND }
 
 static const struct column proc_columns[] = {
-	{ "run", "run", COL_RUN },
-	{ NULL, "pipeline", COL_NOWHERE },
-	{ NULL, "upid", COL_NOWHERE },
-	DICT(task),
-	DICT(tool),
-	{ "boot", NULL, COL_BOOT },
-	{ "pid", NULL, COL_RECORD_PID },
-	{ NULL, "pid", COL_NOWHERE },
-	{ "start_boot_ns", NULL, COL_RECORD_START },
-	NUMBER(image),
+	[PROC_RUN] = { "run", "run", COL_RUN, IN_ROW },
+	[PROC_KIND] = { "kind", NULL, COL_MADE, IN_ROW },
+	[PROC_CLOCK] = { "clock_ns", NULL, COL_MADE, IN_KIND },
+	[PROC_ARGV] = { "argv", "argv", COL_LIST, IN_ROW },
+	[PROC_ARGV_TOTAL] = { "total", "argv", COL_TOTAL, IN_ARGV },
+	[PROC_TASK] = KIND_DICT(task),
+	[PROC_TASK_ID] = KIND_DICT(task_id),
+	[PROC_STEP] = KIND_DICT(step),
+	[PROC_TOOL] = KIND_DICT(tool),
+	[PROC_BOOT] = { "boot", NULL, COL_BOOT, IN_KIND },
+	[PROC_START_BOOT] = { "start_boot_ns", NULL, COL_RECORD_START, IN_ROW },
+	[PROC_PARENT_START_BOOT] = { "parent_start_boot_ns", "parent_upid", COL_UPID_START, IN_ROW },
+	[PROC_START] = TIME(start_ns),
+	[PROC_END] = TIME(end_ns),
+	[PROC_CPU] = NUMBER(cpu_ns),
+	[PROC_USER] = NUMBER(user_ns),
+	[PROC_SYSTEM] = NUMBER(system_ns),
+	[PROC_RUN_COUNT] = NUMBER(run_count),
+	[PROC_VOLUNTARY] = NUMBER(voluntary_switches),
+	[PROC_INVOLUNTARY] = NUMBER(involuntary_switches),
+	[PROC_RSS_PEAK] = NUMBER(rss_peak_bytes),
+	[PROC_MAXRSS] = NUMBER(maxrss_bytes),
+	[PROC_OTHERS] = { NULL, "pipeline", COL_NOWHERE, IN_ROW },
+	{ NULL, "upid", COL_NOWHERE, IN_ROW },
+	{ "pid", NULL, COL_RECORD_PID, IN_ROW },
+	{ NULL, "pid", COL_NOWHERE, IN_ROW },
+	KIND_NUMBER(image),
 	NUMBER(ppid),
-	{ "parent_start_boot_ns", "parent_upid", COL_UPID_START },
-	TIME(start_ns),
-	TIME(end_ns),
-	NUMBER(exit_code),
-	NUMBER(signal),
-	DICT(state),
-	DICT(comm),
-	DICT(exe),
-	DICT(filename),
-	DICT(cwd),
-	DICT(cgroup),
-	DICT(container),
-	DICT(oom_cgroup),
-	{ "argv", "argv", COL_LIST },
-	{ "argv_total", "argv", COL_TOTAL },
-	NUMBER(wrapper),
-	NUMBER(execed),
-	NUMBER(last),
-	NUMBER(core_dumped),
-	NUMBER(oom_killed),
-	NUMBER(uid),
-	NUMBER(gid),
-	NUMBER(session),
-	NUMBER(approx),
-	NUMBER(oom_limit_bytes),
-	NUMBER(oom_usage_bytes),
-	NUMBER(oom_peak_bytes),
-	NUMBER(cpu_ns),
-	NUMBER(user_ns),
-	NUMBER(system_ns),
+	KIND_NUMBER(exit_code),
+	KIND_NUMBER(signal),
+	KIND_DICT(state),
+	KIND_DICT(comm),
+	KIND_DICT(exe),
+	KIND_DICT(filename),
+	KIND_DICT(cwd),
+	KIND_DICT(cgroup),
+	KIND_DICT(container),
+	KIND_DICT(oom_cgroup),
+	KIND_NUMBER(wrapper),
+	KIND_NUMBER(execed),
+	KIND_NUMBER(last),
+	KIND_NUMBER(core_dumped),
+	KIND_NUMBER(oom_killed),
+	KIND_NUMBER(uid),
+	KIND_NUMBER(gid),
+	KIND_NUMBER(session),
+	KIND_NUMBER(approx),
+	KIND_NUMBER(oom_limit_bytes),
+	KIND_NUMBER(oom_usage_bytes),
+	KIND_NUMBER(oom_peak_bytes),
 	NUMBER(run_delay_ns),
-	NUMBER(run_count),
-	NUMBER(voluntary_switches),
-	NUMBER(involuntary_switches),
 	NUMBER(minor_faults),
 	NUMBER(major_faults),
-	NUMBER(rss_peak_bytes),
-	NUMBER(maxrss_bytes),
 	NUMBER(rchar_bytes),
 	NUMBER(wchar_bytes),
 	NUMBER(read_calls),
@@ -73,6 +83,9 @@ static const struct column proc_columns[] = {
 	NUMBER(write_bytes),
 	NUMBER(cancelled_write_bytes),
 	NUMBER(threads_peak),
+	KIND_DICT(unit),
+	KIND_NUMBER(exe_size_bytes),
+	KIND_NUMBER(exe_modified_ns),
 };
 
 static const struct column run_columns[] = {
@@ -84,11 +97,11 @@ static const struct column run_columns[] = {
 	TEXT(kernel),
 	TEXT(version),
 	TEXT(state),
-	{ "argv", "argv", COL_LIST },
-	{ "argv_total", "argv", COL_TOTAL },
+	{ "argv", "argv", COL_LIST, IN_ROW },
+	{ "argv_total", "argv", COL_TOTAL, IN_ROW },
 	TEXT(cwd),
-	{ "root_pid", "root_upid", COL_UPID_PID },
-	{ "root_start_boot_ns", "root_upid", COL_UPID_START },
+	{ "root_pid", "root_upid", COL_UPID_PID, IN_ROW },
+	{ "root_start_boot_ns", "root_upid", COL_UPID_START, IN_ROW },
 	NUMBER(uid),
 	TIME(start_ns),
 	TIME(end_ns),
@@ -103,10 +116,47 @@ static const struct column run_columns[] = {
 	NUMBER(lost_queue),
 	NUMBER(lost_spool),
 	NUMBER(lost_sink),
+	TEXT(engine),
+	TEXT(parent_run),
+	TEXT(origin),
+	TEXT(job),
+	CONTAINED,
+};
+
+static const struct column task_columns[] = {
+	{ "run", "run", COL_RUN, IN_ROW },
+	{ NULL, "pipeline", COL_NOWHERE, IN_ROW },
+	TEXT(task_id),
+	TEXT(task),
+	TEXT(state),
+	TEXT(engine),
+	TEXT(sample),
+	TEXT(job),
+	NUMBER(attempt),
+	TEXT(name_source),
+	TEXT(traceparent),
+	{ "root_pid", "root_upid", COL_UPID_PID, IN_ROW },
+	{ "root_start_boot_ns", "root_upid", COL_UPID_START, IN_ROW },
+	TIME(start_ns),
+	TIME(end_ns),
+	NUMBER(exit_code),
+	NUMBER(signal),
+	NUMBER(processes),
+	NUMBER(cpu_ns),
+	NUMBER(run_delay_ns),
+	NUMBER(rss_peak_bytes),
+	NUMBER(read_bytes),
+	NUMBER(write_bytes),
+	NUMBER(requested_cpus),
+	NUMBER(requested_memory_bytes),
+	NUMBER(requested_walltime_ns),
+	NUMBER(requested_gpus),
+	TEXT(requested_source),
+	CONTAINED,
 };
 
 static const struct column sample_columns[] = {
-	{ "run", "run", COL_RUN },
+	{ "run", "run", COL_RUN, IN_ROW },
 	DICT(tool),
 	TIME(start_ns),
 	NUMBER(interval_ns),
@@ -120,17 +170,17 @@ static const struct column sample_columns[] = {
 };
 
 static const struct column loss_columns[] = {
-	{ "time_ns", NULL, COL_RECORD_TIME },
+	{ "time_ns", NULL, COL_RECORD_TIME, IN_ROW },
 	DICT(instance),
 	DICT(stream),
-	{ "place", "where", COL_DICT },
+	{ "place", "where", COL_DICT, IN_ROW },
 	NUMBER(count),
 };
 
 const struct table tables[] = {
 	{
 		.stream = "process.exit",
-		.name = "proc",
+		.name = "proc_row",
 		.after = "",
 		.statement = DB_PROC_ADD,
 		.n = N_OF(proc_columns),
@@ -144,6 +194,20 @@ const struct table tables[] = {
 		.statement = DB_RUN_PUT,
 		.n = N_OF(run_columns),
 		.columns = run_columns,
+	},
+	{
+		.stream = "task",
+		.name = "task",
+		/*
+		 * A later record completes the task; an earlier one that comes again must not undo that.  One with the
+		 * name from a file is the later one: both have the same end, but its realtime may differ by some ns.
+		 */
+		.after = "ON CONFLICT (run, task_id) DO UPDATE SET % "
+			 "WHERE excluded.name_source = 'file' OR (task.name_source <> 'file' AND "
+			 "coalesce(excluded.end_ns, 0) >= coalesce(task.end_ns, 0))",
+		.statement = DB_TASK_PUT,
+		.n = N_OF(task_columns),
+		.columns = task_columns,
 	},
 	{
 		.stream = "tool.sample",
@@ -163,8 +227,44 @@ const struct table tables[] = {
 	},
 };
 const size_t tables_n = N_OF(tables);
+const struct table *const proc_table = &tables[0];
 
-_Static_assert(N_OF(proc_columns) <= COLUMNS_MOST && N_OF(run_columns) <= COLUMNS_MOST, "raise COLUMNS_MOST");
+_Static_assert(N_OF(proc_columns) <= PROC_COLUMNS_MOST && N_OF(run_columns) <= COLUMNS_MOST, "raise COLUMNS_MOST");
+
+/* True for the columns of the table itself: of process records, those of proc_row. */
+static bool is_own(const struct column *c)
+{
+	return c->name && c->part == IN_ROW;
+}
+
+char *columns_insert_kind(bool as)
+{
+	sqlite3_str *s = sqlite3_str_new(NULL);
+	const char *sep = "";
+
+	sqlite3_str_appendall(s, "INSERT INTO proc_kind (");
+	for (size_t i = 0; i < N_OF(proc_columns); i++) {
+		if (proc_columns[i].part != IN_KIND)
+			continue;
+		sqlite3_str_appendf(s, "%s%s", sep, proc_columns[i].name);
+		sep = ", ";
+	}
+	sqlite3_str_appendall(s, as ? ") SELECT " : ") VALUES (");
+	sep = "";
+	for (size_t i = 0; i < N_OF(proc_columns); i++) {
+		if (proc_columns[i].part != IN_KIND)
+			continue;
+		if (!as)
+			sqlite3_str_appendf(s, "%s?%d", sep, (int)i + 1);
+		else if (i == PROC_TASK || i == PROC_TASK_ID || i == PROC_STEP)
+			sqlite3_str_appendf(s, "%s?%d", sep, i == PROC_TASK ? 2 : i == PROC_TASK_ID ? 3 : 4);
+		else
+			sqlite3_str_appendf(s, "%s%s", sep, proc_columns[i].name);
+		sep = ", ";
+	}
+	sqlite3_str_appendall(s, as ? " FROM proc_kind WHERE id = ?1" : ")");
+	return sqlite3_str_finish(s);
+}
 
 char *columns_insert(const struct table *t)
 {
@@ -173,7 +273,7 @@ char *columns_insert(const struct table *t)
 
 	sqlite3_str_appendf(s, "INSERT INTO %s (", t->name);
 	for (size_t i = 0; i < t->n; i++) {
-		if (!t->columns[i].name)
+		if (!is_own(&t->columns[i]))
 			continue;
 		sqlite3_str_appendf(s, "%s%s", sep, t->columns[i].name);
 		sep = ", ";
@@ -181,7 +281,7 @@ char *columns_insert(const struct table *t)
 	sqlite3_str_appendall(s, ") VALUES (");
 	sep = "";
 	for (size_t i = 0; i < t->n; i++) {
-		if (!t->columns[i].name)
+		if (!is_own(&t->columns[i]))
 			continue;
 		sqlite3_str_appendf(s, "%s?%d", sep, (int)i + 1);
 		sep = ", ";
@@ -191,7 +291,7 @@ char *columns_insert(const struct table *t)
 		sqlite3_str_append(s, t->after, (int)(percent - t->after));
 		sep = "";
 		for (size_t i = 0; i < t->n; i++) {
-			if (!t->columns[i].name)
+			if (!is_own(&t->columns[i]))
 				continue;
 			sqlite3_str_appendf(s, "%s%s = excluded.%s", sep, t->columns[i].name, t->columns[i].name);
 			sep = ", ";
@@ -305,6 +405,7 @@ int binding_new(const struct skep_stream *s, struct binding **ret)
 		if (!bind_field(b, f))
 			b->extra[b->n_extra++] = f;
 	}
+	usage_bind(s, &b->usage);
 	*ret = b;
 	return 0;
 }

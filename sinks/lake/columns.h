@@ -9,6 +9,7 @@
 #include <skep/record.h>
 
 #include "sinks/lake/db.h"
+#include "sinks/lake/usage.h"
 
 enum column_how {
 	COL_NUMBER = 1, /* numeric or boolean field */
@@ -25,12 +26,21 @@ enum column_how {
 	COL_BOOT,    /* boot id of the machine, as an id of dict */
 	COL_RUN,     /* row id of the run */
 	COL_NOWHERE, /* a known field without a column, as other rows hold its value */
+	COL_MADE,    /* procrow.c makes the value */
+};
+
+/* Which table of a process record has the column. */
+enum column_part {
+	IN_ROW,
+	IN_KIND, /* proc_kind */
+	IN_ARGV, /* proc_argv */
 };
 
 struct column {
 	const char *name;  /* NULL with COL_NOWHERE */
 	const char *field; /* NULL: not from a field */
 	enum column_how how;
+	enum column_part part;
 };
 
 struct table {
@@ -46,9 +56,40 @@ struct table {
 extern const struct table tables[];
 extern const size_t tables_n;
 #define COLUMNS_MOST 64
+/* The table of process records, and the columns by which procrow.c calculates; the other columns follow. */
+extern const struct table *const proc_table;
+#define PROC_COLUMNS_MOST 64 /* struct procrow has a bit for each, a cache of ids a place (IDCACHE_PLACES) */
+enum proc_column {
+	PROC_RUN,
+	PROC_KIND,
+	PROC_CLOCK,
+	PROC_ARGV,
+	PROC_ARGV_TOTAL,
+	PROC_TASK,
+	PROC_TASK_ID,
+	PROC_STEP,
+	PROC_TOOL,
+	PROC_BOOT,
+	PROC_START_BOOT,
+	PROC_PARENT_START_BOOT,
+	PROC_START,
+	PROC_END,
+	PROC_CPU,
+	PROC_USER,
+	PROC_SYSTEM,
+	PROC_RUN_COUNT,
+	PROC_VOLUNTARY,
+	PROC_INVOLUNTARY,
+	PROC_RSS_PEAK,
+	PROC_MAXRSS,
+	PROC_OTHERS,
+	PROC_NONE = PROC_OTHERS,
+};
 
 /* Builds the INSERT statement of a table; free it with sqlite3_free(). NULL: no memory. */
 char *columns_insert(const struct table *);
+/* The same for proc_kind; `as`: by which a kind with another task is made of one (DB_KIND_MOVE). */
+char *columns_insert_kind(bool as);
 
 /*
  * The values that the rollups read from a proc record; DB_IMAGE_FIND reads the same values from a row, in this order.
@@ -80,6 +121,7 @@ struct binding {
 	const struct skep_field *start; /* start_ns of a table that has a run */
 	const struct skep_field *state, *pipeline, *image, *origin, *uid;
 	const struct skep_field *rolled[ROLLED_NUMBERS];
+	struct usage_stream usage;
 	size_t n_extra;
 	const struct skep_field **extra; /* the fields that no column accepts */
 };

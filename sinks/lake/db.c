@@ -14,8 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "earlier_sql.h"
 #include "schema_sql.h"
 #include "sinks/lake/columns.h"
+#include "version1_sql.h"
+#include "version2_sql.h"
+#include "version4_sql.h"
 
 /* How many batch keys a file keeps. The plugin host offers a failed batch again soon, or first after a crash. */
 #define SEEN_KEPT 20000
@@ -24,12 +28,14 @@
 	"processes, images, calls, forks, failures, cpu_ns, wall_ns, run_delay_ns, rchar_bytes, wchar_bytes, " \
 	"read_bytes, write_bytes, rss_max_bytes"
 #define ADD(c) #c " = " #c " + excluded." #c ", "
+#define SUM_VALUES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16"
+#define ADD_SUMS                                                                                               \
+	"DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks) ADD(failures) ADD(cpu_ns) ADD(wall_ns) \
+	ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes) ADD(read_bytes) ADD(write_bytes)                     \
+	"rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
 #define ROLLUP(table, k1, k2, k3)                                                                              \
 	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                     \
-	"VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16) "                                     \
-	"ON CONFLICT (" k1 ", " k2 ", " k3 ") DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks) \
-		ADD(failures) ADD(cpu_ns) ADD(wall_ns) ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes)     \
-			ADD(read_bytes) ADD(write_bytes) "rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
+	"VALUES (?1,?2,?3," SUM_VALUES ") ON CONFLICT (" k1 ", " k2 ", " k3 ") " ADD_SUMS
 
 static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -43,28 +49,38 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_SEEN_PRUNE] = "DELETE FROM batch_seen WHERE rowid <= ?1",
 	[DB_FACET_ADD] = "INSERT OR IGNORE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
 	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
-	[DB_ROLLUP_RUN] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
+	[DB_ROLLUP_TOOL] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
+	[DB_ROLLUP_RUN] = "INSERT INTO rollup_run (run, " ROLLUP_SUMS ") VALUES (?1," SUM_VALUES ") "
+			  "ON CONFLICT (run) " ADD_SUMS,
 	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
+	[DB_USAGE_ADD] = "INSERT INTO usage_hour VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
+			 "?19,?20) ON CONFLICT (host, item, hour, boot) DO UPDATE SET "
+			 "first_ns = min(first_ns, excluded.first_ns), last_ns = max(last_ns, excluded.last_ns), "
+			 ADD(known_ns) ADD(capacity_ns) ADD(busy_ns) ADD(idle_ns) ADD(runs_ns) ADD(daemons_ns)
+			 "memory_bytes = max(memory_bytes, excluded.memory_bytes), "
+			 "memory_limit_bytes = max(memory_limit_bytes, excluded.memory_limit_bytes), "
+			 ADD(rx_bytes) ADD(tx_bytes) ADD(read_bytes) ADD(write_bytes)
+			 "idle_minutes = idle_minutes | excluded.idle_minutes, "
+			 "other_minutes = other_minutes | excluded.other_minutes",
 	[DB_IMAGE_FIND] =
-		"SELECT p.id, p.run, p.task, p.tool, coalesce(r.pipeline, ''), s.s, p.wrapper, p.execed, p.last, "
-		"p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
-		"p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p INDEXED BY proc_by_upid "
+		"SELECT p.id, p.run, p.task, p.tool, p.task_id, p.step, coalesce(r.pipeline, ''), s.s, p.wrapper, "
+		"p.execed, p.last, p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
+		"p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p "
 		"JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "
 		"WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
-	[DB_IMAGE_PLACE] = "UPDATE proc SET run = ?2, task = ?3 WHERE id = ?1",
-	[DB_IMAGE_REMOVE] = "DELETE FROM proc WHERE id = ?1",
+	[DB_IMAGE_PLACE] = "UPDATE proc_row SET run = ?2, kind = ?3 WHERE id = ?1",
+	[DB_IMAGE_REMOVE] = "DELETE FROM proc_row WHERE id = ?1",
+	[DB_EARLIER_PLACE] = "UPDATE proc_earlier SET run = ?2, task = ?3, task_id = ?4, step = ?5 WHERE id = ?1",
+	[DB_EARLIER_REMOVE] = "DELETE FROM proc_earlier WHERE id = ?1",
+	[DB_ARGV_ADD] = "INSERT INTO proc_argv (argv, total) VALUES (?1, ?2)",
+	[DB_KIND_FIND] = "SELECT kind FROM proc_row WHERE id = ?1",
 	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
 	[DB_FACETS_REMOVE] = "DELETE FROM proc_facet WHERE proc = ?1",
 	[DB_RUN_ORIGIN] =
-		("SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
-		 "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1"),
+		"SELECT origin = 'command' FROM run WHERE id = ?1",
 	[DB_COMMANDS_FIND] = "SELECT 1 FROM meta WHERE key = ?1",
 	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
-};
-
-/* migration[v] leads from version v to v + 1. One transaction always migrates a file to DB_SCHEMA_VERSION. */
-static const char *const migration[DB_SCHEMA_VERSION] = {
-	[0] = NULL, /* version 0 never left a development tree */
+	[DB_COMMANDS_INDEX] = "CREATE INDEX IF NOT EXISTS proc_row_by_start ON proc_row (start_boot_ns)",
 };
 
 static int db_errno(int rc)
@@ -146,6 +162,128 @@ static int db_number(struct db *db, const char *text, int64_t *ret)
 	return err;
 }
 
+static int db_simple(struct db *db, enum db_statement which, const char *what)
+{
+	sqlite3_stmt *s;
+	int err = db_statement(db, which, &s);
+
+	return err ? err : db_run_statement(db, s, what);
+}
+
+#define ADD_TEXT(table, column) "ALTER TABLE " table " ADD COLUMN " column " TEXT NOT NULL DEFAULT '';"
+#define ADD_CONTAINED(table)                                                                       \
+	ADD_TEXT(table, "container") ADD_TEXT(table, "container_name") ADD_TEXT(table, "container_image")         \
+	ADD_TEXT(table, "pod") ADD_TEXT(table, "namespace") ADD_TEXT(table, "unit")
+#define ADD_DICT(column) "ALTER TABLE proc ADD COLUMN " column " INTEGER NOT NULL DEFAULT 0;"
+
+/*
+ * Keeps the rows of processes where they are, in a table of another name, and adds the tables that follow `first` in
+ * the schema: new rows go to new tables, and the view proc shows both.  Moving the rows would take seconds, and as much
+ * space again.
+ */
+static int add_tables(struct db *db, const char *first)
+{
+	int64_t commands = 0;
+	int err = db_exec(db, "ALTER TABLE proc RENAME TO proc_earlier", "renaming its table of processes");
+
+	if (!err)
+		err = db_exec(db, strstr(schema_sql, first), "adding tables");
+	if (!err)
+		err = db_exec(db, earlier_sql, "adding a view of its processes");
+	if (!err)
+		err = db_number(db, "SELECT count(*) FROM meta WHERE key = 'commands'", &commands);
+	return err || !commands ? err : db_simple(db, DB_COMMANDS_INDEX, "indexing processes");
+}
+
+static int add_columns(struct db *db)
+{
+	return db_exec(db,
+		       "ALTER TABLE proc_kind ADD COLUMN exe_size_bytes INTEGER; "
+		       "ALTER TABLE proc_kind ADD COLUMN exe_modified_ns INTEGER",
+		       "adding columns");
+}
+
+static int migrate_from_5(struct db *db)
+{
+	int err = add_columns(db);
+
+	return err ? err : db_exec(db, strstr(schema_sql, "CREATE TABLE usage_hour ("), "adding a table");
+}
+
+static int migrate_from_4(struct db *db)
+{
+	int err = db_exec(db, strstr(schema_sql, "CREATE TABLE rollup_run ("), "adding a table");
+
+	return err ? err : add_columns(db);
+}
+
+static int migrate_from_3(struct db *db)
+{
+	return add_tables(db, "CREATE TABLE proc_kind (");
+}
+
+/*
+ * Version 1 had the task records and four fields of runs only as JSON in `record`; version1.sql has views of them.
+ * Rows of proc keep task_id 0: the ids of their tasks stay in proc_facet.
+ */
+static int migrate_from_1(struct db *db)
+{
+	static const char copy_runs[] =
+		"CREATE TEMP TABLE earlier (id INTEGER PRIMARY KEY, engine, parent_run, origin, job);"
+		"INSERT INTO earlier SELECT id, engine, parent_run, origin, job FROM temp.run;"
+		"DROP VIEW temp.run; DROP VIEW temp.proc;"
+		ADD_DICT("task_id") ADD_DICT("step") ADD_DICT("unit")
+		ADD_TEXT("run", "engine") ADD_TEXT("run", "parent_run") ADD_TEXT("run", "origin") ADD_TEXT("run", "job") ADD_CONTAINED("run")
+		"UPDATE run SET (engine, parent_run, origin, job) = (SELECT engine, parent_run, origin, job FROM earlier e "
+		"WHERE e.id = run.id); DROP TABLE temp.earlier;";
+	int err = db_exec(db, version1_sql, "reading its earlier tables");
+
+	if (!err)
+		err = db_exec(db, copy_runs, "bringing its tables up to date");
+	if (!err)
+		err = add_tables(db, "CREATE TABLE task (");
+	return err ? err
+		   : db_exec(db, "INSERT OR REPLACE INTO main.task SELECT * FROM temp.task; DROP VIEW temp.task",
+			     "copying its tasks");
+}
+
+/* Version 2 had the job of a run only as JSON in `record`; version2.sql has a view of it. */
+static int migrate_from_2(struct db *db)
+{
+	int err = db_exec(db, version2_sql, "reading its earlier tables");
+
+	if (!err)
+		err = db_exec(db,
+			     "CREATE TEMP TABLE earlier (id INTEGER PRIMARY KEY, job);"
+			     "INSERT INTO earlier SELECT id, job FROM temp.run;"
+			     "DROP VIEW temp.run; DROP VIEW temp.proc; DROP VIEW temp.task;"
+			     ADD_DICT("unit") ADD_TEXT("run", "job") ADD_CONTAINED("run") ADD_CONTAINED("task")
+			     "UPDATE run SET job = (SELECT job FROM earlier e WHERE e.id = run.id);"
+			     "DROP TABLE temp.earlier",
+			     "bringing its tables up to date");
+	return err ? err : migrate_from_3(db);
+}
+
+/* migration[v] leads from version v to DB_SCHEMA_VERSION. */
+static int (*const migration[DB_SCHEMA_VERSION])(struct db *) = {
+	[0] = NULL, /* version 0 never left a development tree */
+	[1] = migrate_from_1,
+	[2] = migrate_from_2,
+	[3] = migrate_from_3,
+	[4] = migrate_from_4,
+	[5] = migrate_from_5,
+};
+
+/* Fills the table that version 5 added: each version before has the sums in rollup_run_tool. */
+static int fill_sums_of_runs(struct db *db)
+{
+	int err = db_exec(db, version4_sql, "adding up its runs");
+
+	return err ? err
+		   : db_exec(db, "INSERT INTO main.rollup_run SELECT * FROM temp.rollup_run; DROP VIEW temp.rollup_run",
+			     "adding up its runs");
+}
+
 /* Creates the tables or migrates them, inside the caller's transaction. */
 static int db_migrate(struct db *db)
 {
@@ -178,17 +316,16 @@ static int db_migrate(struct db *db)
 		       db->path, (long long)version, DB_SCHEMA_VERSION);
 		return -ENOTSUP;
 	}
-	for (int64_t v = version; v < DB_SCHEMA_VERSION; v++) {
-		if (v < 0 || !migration[v]) {
-			db_say(db,
-			       "%s: has schema version %lld, from which there is no way to version %d; move it away",
-			       db->path, (long long)version, DB_SCHEMA_VERSION);
-			return -ENOTSUP;
-		}
-		err = db_exec(db, migration[v], "bringing its tables up to date");
-		if (err)
-			return err;
+	if (version < 0 || !migration[version]) {
+		db_say(db, "%s: has schema version %lld, from which there is no way to version %d; move it away",
+		       db->path, (long long)version, DB_SCHEMA_VERSION);
+		return -ENOTSUP;
 	}
+	err = migration[version](db);
+	if (!err && version < 5)
+		err = fill_sums_of_runs(db);
+	if (err)
+		return err;
 	snprintf(text, sizeof(text), "UPDATE meta SET value = '%d' WHERE key = 'schema_version'", DB_SCHEMA_VERSION);
 	err = db_exec(db, text, "noting its version");
 stamp:
@@ -199,7 +336,7 @@ stamp:
 
 static int db_set_up(struct db *db, const struct db_options *o)
 {
-	int64_t version = 0, by_upid = 0;
+	int64_t version = 0, earlier = 0, by_upid = 0;
 	int err;
 
 	sqlite3_extended_result_codes(db->sql, 1);
@@ -209,11 +346,12 @@ static int db_set_up(struct db *db, const struct db_options *o)
 	if (err)
 		return err;
 	/*
-	 * page_size matters only before the first table.  SQLite cuts the WAL back to the limit once no reader holds
+	 * page_size and auto_vacuum matter only before the first table: with "incremental", `skep lake vacuum` can give
+	 * free pages back beside this writer.  SQLite cuts the WAL back to the limit once no reader holds
 	 * it; without a limit a WAL grew to 170 GB (sui#5815).
 	 */
 	err = db_exec(db,
-		      "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864;"
+		      "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864;"
 		      "PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -4096",
 		      "setting it up");
 	if (!err)
@@ -225,8 +363,11 @@ static int db_set_up(struct db *db, const struct db_options *o)
 		return err;
 	err = db_migrate(db);
 	if (!err)
+		err = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'proc_earlier'", &earlier);
+	if (!err)
 		err = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'proc_by_upid'", &by_upid);
-	db->by_upid = by_upid != 0;
+	db->earlier = earlier != 0;
+	db->by_upid = !earlier || by_upid;
 	if (!err)
 		err = db_commit(db);
 	if (err)
@@ -247,7 +388,9 @@ int db_open(const char *path, const struct db_options *o, bool create, struct db
 	db->path = strdup(path);
 	db->dict = idcache_new();
 	db->runs = idcache_new();
-	if (!db->path || !db->dict || !db->runs)
+	db->kinds = idcache_new();
+	db->argvs = idcache_new();
+	if (!db->path || !db->dict || !db->runs || !db->kinds || !db->argvs)
 		goto out;
 	if (create) {
 		/*
@@ -300,6 +443,8 @@ struct db *db_close(struct db *db)
 	sqlite3_close_v2(db->sql);
 	idcache_free(db->dict);
 	idcache_free(db->runs);
+	idcache_free(db->kinds);
+	idcache_free(db->argvs);
 	free(db->path);
 	free(db);
 	return NULL;
@@ -322,6 +467,8 @@ int db_statement(struct db *db, enum db_statement which, sqlite3_stmt **ret)
 		*ret = db->statement[which];
 		return 0;
 	}
+	if (which == DB_KIND_ADD || which == DB_KIND_MOVE)
+		text = made = columns_insert_kind(which == DB_KIND_MOVE);
 	for (size_t i = 0; !text && i < tables_n; i++)
 		if (tables[i].statement == which)
 			text = made = columns_insert(&tables[i]);
@@ -361,13 +508,6 @@ int db_bind_text(struct db *db, sqlite3_stmt *st, int at, const char *s, size_t 
 	return 0;
 }
 
-static int db_simple(struct db *db, enum db_statement which, const char *what)
-{
-	sqlite3_stmt *s;
-	int err = db_statement(db, which, &s);
-
-	return err ? err : db_run_statement(db, s, what);
-}
 
 
 int db_commit(struct db *db)
@@ -384,6 +524,8 @@ void db_rollback(struct db *db)
 	/* the caches may hold ids that the transaction assigned */
 	idcache_clear(db->dict);
 	idcache_clear(db->runs);
+	idcache_clear(db->kinds);
+	idcache_clear(db->argvs);
 }
 
 /* Returns the id that a statement finds for a text; -ENOENT: no row. */
@@ -443,6 +585,11 @@ int db_seen_add(struct db *db, const char *key, int64_t time_ns)
 
 int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 {
+	return db_dict_at(db, 0, s, n, ret_id);
+}
+
+int db_dict_at(struct db *db, size_t place, const char *s, size_t n, int64_t *ret_id)
+{
 	sqlite3_stmt *st;
 	int err;
 
@@ -450,7 +597,7 @@ int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 		*ret_id = 0;
 		return 0;
 	}
-	if (idcache_get(db->dict, s, n, ret_id))
+	if (idcache_get_at(db->dict, place, s, n, ret_id))
 		return 0;
 	err = db_find(db, DB_DICT_FIND, s, n, ret_id);
 	if (err == -ENOENT && db->closed) {
@@ -490,6 +637,8 @@ int db_commands(struct db *db)
 {
 	int err = db->commands ? 0 : db_simple(db, DB_COMMANDS_ADD, "noting a run");
 
+	if (!err && !db->commands)
+		err = db_simple(db, DB_COMMANDS_INDEX, "indexing processes");
 	if (!err)
 		db->commands = true;
 	return err;

@@ -19,7 +19,7 @@
 
 #include "sinks/lake/idcache.h"
 
-#define DB_SCHEMA_VERSION 1
+#define DB_SCHEMA_VERSION 6
 #define DB_APPLICATION_ID 0x534b4550 /* "SKEP" */
 
 struct db_options {
@@ -43,18 +43,28 @@ enum db_statement {
 	DB_SEEN_PRUNE,
 	DB_FACET_ADD,
 	DB_RECORD_ADD,
+	DB_ROLLUP_TOOL,
 	DB_ROLLUP_RUN,
 	DB_ROLLUP_DAY,
+	DB_USAGE_ADD,
 	DB_IMAGE_FIND,
 	DB_IMAGE_PLACE,
 	DB_IMAGE_REMOVE,
+	DB_EARLIER_PLACE,
+	DB_EARLIER_REMOVE,
+	DB_ARGV_ADD,
+	DB_KIND_FIND,
 	DB_FACETS_MOVE,
 	DB_FACETS_REMOVE,
 	DB_RUN_ORIGIN,
 	DB_COMMANDS_FIND,
 	DB_COMMANDS_ADD,
-	DB_PROC_ADD, /* from here on the column tables (columns.h) give the text */
+	DB_COMMANDS_INDEX,
+	DB_KIND_ADD, /* from here on the column tables (columns.h) give the text */
+	DB_KIND_MOVE,
+	DB_PROC_ADD,
 	DB_RUN_PUT,
+	DB_TASK_PUT,
 	DB_SAMPLE_ADD,
 	DB_LOSS_ADD,
 	DB_STATEMENTS,
@@ -68,9 +78,11 @@ struct db {
 	struct db_why *why; /* borrowed */
 	sqlite3_stmt *statement[DB_STATEMENTS];
 	struct idcache *dict, *runs;
+	struct idcache *kinds, *argvs; /* of proc_kind and proc_argv: procrow.c */
 	bool closed;    /* the dictionary accepts no new strings and returns the id of "" for them */
 	uint64_t added; /* bytes of the strings added to the dictionary since db_open() */
-	bool by_upid;  /* the file has the index proc_by_upid; files of earlier versions lack it */
+	bool earlier; /* the file has rows of version 3, in proc_earlier */
+	bool by_upid; /* the image of a process can be found: rows of version 1 or 2 lack the index */
 	bool commands; /* the file has runs of `skep run`, so two collectors may report the same process */
 };
 
@@ -96,9 +108,11 @@ int db_seen(struct db *, const char *key, bool *ret_seen);
 int db_seen_add(struct db *, const char *key, int64_t time_ns);
 /* Returns the dictionary's id of a string, and adds a new string. */
 int db_dict(struct db *, const char *s, size_t n, int64_t *ret_id);
+/* The same for a place (idcache.h). */
+int db_dict_at(struct db *, size_t place, const char *s, size_t n, int64_t *ret_id);
 /* Returns the row id of a run; -ENOENT: no such run. */
 int db_run_find(struct db *, const char *s, size_t n, int64_t *ret_id);
-/* Marks the file as holding a run of `skep run`. */
+/* Marks the file as holding a run of `skep run`, and makes it possible to find its images. */
 int db_commands(struct db *);
 /* Returns the row id of a run, and adds a stub row for an unknown run. */
 int db_run(struct db *, const char *s, size_t n, int64_t start_ns, int64_t *ret_id);

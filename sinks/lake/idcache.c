@@ -23,6 +23,7 @@ struct idcache {
 	struct skep_hash_key key; /* a secret key: users choose names, and must not choose which ids the cache evicts */
 	uint32_t clock;
 	struct entry set[SETS][WAYS];
+	struct entry *last[IDCACHE_PLACES]; /* that a place had; may have become another string's since */
 };
 
 struct idcache *idcache_new(void)
@@ -52,19 +53,34 @@ struct idcache *idcache_free(struct idcache *c)
 	return NULL;
 }
 
-bool idcache_get(struct idcache *c, const char *s, size_t n, int64_t *ret_id)
+static struct entry *find(struct idcache *c, const char *s, size_t n)
 {
 	uint64_t h = skep_hash(&c->key, s, n);
 	struct entry *set = c->set[h % SETS];
 
-	for (size_t w = 0; w < WAYS; w++) {
-		if (!set[w].s || set[w].hash != h || set[w].n != n || memcmp(set[w].s, s, n) != 0)
-			continue;
-		set[w].used = ++c->clock;
-		*ret_id = set[w].id;
-		return true;
-	}
-	return false;
+	for (size_t w = 0; w < WAYS; w++)
+		if (set[w].s && set[w].hash == h && set[w].n == n && memcmp(set[w].s, s, n) == 0)
+			return &set[w];
+	return NULL;
+}
+
+bool idcache_get_at(struct idcache *c, size_t place, const char *s, size_t n, int64_t *ret_id)
+{
+	struct entry *e = c->last[place];
+
+	if (!e || !e->s || e->n != n || memcmp(e->s, s, n) != 0)
+		e = find(c, s, n);
+	if (!e)
+		return false;
+	c->last[place] = e;
+	e->used = ++c->clock;
+	*ret_id = e->id;
+	return true;
+}
+
+bool idcache_get(struct idcache *c, const char *s, size_t n, int64_t *ret_id)
+{
+	return idcache_get_at(c, 0, s, n, ret_id);
 }
 
 void idcache_put(struct idcache *c, const char *s, size_t n, int64_t id)

@@ -10,12 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define IDCACHE_PLACES 64
+
 struct idcache;
 
 struct idcache *idcache_new(void); /* NULL: no memory */
 struct idcache *idcache_free(struct idcache *);
 void idcache_clear(struct idcache *);
 bool idcache_get(struct idcache *, const char *s, size_t n, int64_t *ret_id);
+/* The same for a caller whose places (columns) mostly have the string that they had last. place < IDCACHE_PLACES. */
+bool idcache_get_at(struct idcache *, size_t place, const char *s, size_t n, int64_t *ret_id);
 /* Evicts the oldest entry of a full set. Ignores a long string; does nothing when no memory is left. */
 void idcache_put(struct idcache *, const char *s, size_t n, int64_t id);
 

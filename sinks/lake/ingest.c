@@ -12,18 +12,22 @@
 #include <string.h>
 
 #include "sinks/lake/merge.h"
+#include "sinks/lake/procrow.h"
 
-#define ROW_BYTES 350 /* size of a proc row with its indexes, without texts: README.md */
+#define ROW_BYTES 100 /* size of a row of another table with its indexes, without texts */
+#define FACET_BYTES 15
 #define CUT_BYTES 128 /* the sink cuts a text to this length when its user has spent the budget */
 #define CUT_JSON  512
+#define SECOND_NS INT64_C(1000000000)
 
 int ingest_init(struct ingest *in)
 {
 	*in = (struct ingest){
-		.by_run = rollup_new(DB_ROLLUP_RUN),
-		.by_day = rollup_new(DB_ROLLUP_DAY),
+		.by_run = rollup_new(DB_ROLLUP_TOOL, DB_ROLLUP_RUN),
+		.by_day = rollup_new(DB_ROLLUP_DAY, DB_STATEMENTS),
+		.by_hour = usage_new(),
 	};
-	return in->by_run && in->by_day ? 0 : -ENOMEM;
+	return in->by_run && in->by_day && in->by_hour ? 0 : -ENOMEM;
 }
 
 void ingest_free(struct ingest *in)
@@ -33,6 +37,7 @@ void ingest_free(struct ingest *in)
 	free(in->bindings);
 	rollup_free(in->by_run);
 	rollup_free(in->by_day);
+	usage_free(in->by_hour);
 	skep_jsonw_free(&in->json);
 	*in = (struct ingest){ 0 };
 }
@@ -89,103 +94,95 @@ static struct skep_str text_of(struct ingest *in, const struct skep_field *f, co
 		v.len = CUT_BYTES;
 		in->cut = true;
 	}
+	in->shortened |= v.total > v.len;
 	return v;
 }
 
-static int bind_dict(struct db *db, sqlite3_stmt *s, int at, struct skep_str v, int64_t *ret_id)
-{
-	int err = db_dict(db, v.ptr, v.len, ret_id);
-
-	if (!err)
-		sqlite3_bind_int64(s, at, *ret_id);
-	return err;
-}
-
-/* Ids that bind_column() stores in a row. */
-struct row {
-	int64_t run, task, tool, boot;
-};
-
-static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const struct binding *b, size_t i,
-		       const struct skep_record *r, struct row *row)
+/* The number that a record has for a column, of a text the dictionary's id; without one *ret_known becomes false. */
+static int number_of(struct ingest *in, struct db *db, const struct binding *b, size_t i, const struct skep_record *r,
+		     int64_t run, int64_t *ret, bool *ret_known)
 {
 	const struct column *c = &b->table->columns[i];
 	const struct skep_field *f = r->data ? b->field[i] : NULL;
-	int at = (int)i + 1, err;
 	struct skep_str v = { 0 };
-	int64_t id;
 
+	*ret = 0;
+	*ret_known = true;
 	switch (c->how) {
-	case COL_NUMBER:
-		if (!f)
-			break;
-		if (f->type == SKEP_T_F64)
-			sqlite3_bind_double(s, at, skep_field_f64(f, r->data));
-		else
-			sqlite3_bind_int64(s, at, skep_field_i64(f, r->data));
-		return 0;
-	case COL_TIME:
-		if (!f)
-			break;
-		sqlite3_bind_int64(s, at, ingest_time(in, (uint64_t)skep_field_i64(f, r->data)));
-		return 0;
 	case COL_RECORD_TIME:
-		sqlite3_bind_int64(s, at, ingest_time(in, r->time_ns));
+		*ret = ingest_time(in, r->time_ns);
 		return 0;
-	case COL_TEXT:
-		v = f ? text_of(in, f, r->data) : v;
-		in->written += v.len;
-		return db_bind_text(db, s, at, v.len ? v.ptr : "", v.len);
+	case COL_RECORD_PID:
+		*ret = r->upid.pid;
+		return 0;
+	case COL_RECORD_START:
+		*ret = (int64_t)r->upid.start_ns;
+		return 0;
+	case COL_BOOT:
+		return db_dict_at(db, i, in->boot_id, strlen(in->boot_id), ret);
+	case COL_RUN:
+		*ret = run;
+		return 0;
 	case COL_DICT:
 		v = f ? text_of(in, f, r->data) : v;
 		if (!v.len)
 			v = skep_fields_context(r, c->name);
-		err = bind_dict(db, s, at, v, &id);
-		if (err)
-			return err;
-		if (strcmp(c->name, "task") == 0)
-			row->task = id;
-		else if (strcmp(c->name, "tool") == 0)
-			row->tool = id;
+		return db_dict_at(db, i, v.ptr, v.len, ret);
+	default:
+		break;
+	}
+	*ret_known = f != NULL;
+	if (!f)
 		return 0;
-	case COL_LIST:
+	if (c->how == COL_NUMBER)
+		*ret = skep_field_i64(f, r->data);
+	else if (c->how == COL_TIME)
+		*ret = ingest_time(in, (uint64_t)skep_field_i64(f, r->data));
+	else if (c->how == COL_TOTAL)
+		*ret = skep_field_str(f, r->data).total;
+	else if (c->how == COL_UPID_PID)
+		*ret = skep_field_upid(f, r->data).pid;
+	else if (c->how == COL_UPID_START)
+		*ret = (int64_t)skep_field_upid(f, r->data).start_ns;
+	else
+		*ret_known = false;
+	return 0;
+}
+
+static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const struct binding *b, size_t i,
+		       const struct skep_record *r, int64_t run)
+{
+	const struct column *c = &b->table->columns[i];
+	const struct skep_field *f = r->data ? b->field[i] : NULL;
+	struct skep_str v = { 0 };
+	int64_t number;
+	bool known;
+	int err;
+
+	if (c->how == COL_NOWHERE)
+		return 0;
+	if (c->how == COL_TEXT || c->how == COL_LIST) {
 		v = f ? text_of(in, f, r->data) : v;
-		if (!v.len)
-			break;
 		in->written += v.len;
-		sqlite3_bind_blob64(s, at, v.ptr, v.len, SQLITE_STATIC);
-		return 0;
-	case COL_TOTAL:
-		if (!f)
-			break;
-		sqlite3_bind_int64(s, at, skep_field_str(f, r->data).total);
-		return 0;
-	case COL_UPID_PID:
-		if (!f)
-			break;
-		sqlite3_bind_int64(s, at, skep_field_upid(f, r->data).pid);
-		return 0;
-	case COL_UPID_START:
-		if (!f)
-			break;
-		sqlite3_bind_int64(s, at, (int64_t)skep_field_upid(f, r->data).start_ns);
-		return 0;
-	case COL_RECORD_PID:
-		sqlite3_bind_int64(s, at, r->upid.pid);
-		return 0;
-	case COL_RECORD_START:
-		sqlite3_bind_int64(s, at, (int64_t)r->upid.start_ns);
-		return 0;
-	case COL_BOOT:
-		v = (struct skep_str){ .ptr = in->boot_id, .len = (uint32_t)strlen(in->boot_id) };
-		return bind_dict(db, s, at, v, &row->boot);
-	case COL_RUN:
-		sqlite3_bind_int64(s, at, row->run);
-		return 0;
-	case COL_NOWHERE:
+		if (c->how == COL_TEXT)
+			return db_bind_text(db, s, (int)i + 1, v.len ? v.ptr : "", v.len);
+		if (v.len)
+			sqlite3_bind_blob64(s, (int)i + 1, v.ptr, v.len, SQLITE_STATIC);
+		else
+			sqlite3_bind_null(s, (int)i + 1);
 		return 0;
 	}
-	sqlite3_bind_null(s, at);
+	if (c->how == COL_NUMBER && f && f->type == SKEP_T_F64) {
+		sqlite3_bind_double(s, (int)i + 1, skep_field_f64(f, r->data));
+		return 0;
+	}
+	err = number_of(in, db, b, i, r, run, &number, &known);
+	if (err)
+		return err;
+	if (known)
+		sqlite3_bind_int64(s, (int)i + 1, number);
+	else
+		sqlite3_bind_null(s, (int)i + 1);
 	return 0;
 }
 
@@ -200,12 +197,16 @@ static bool str_is(struct skep_str s, const char *text)
 }
 
 static int image_of_record(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
-			   const struct row *row, struct image *ret)
+			   const struct procrow *row, struct image *ret)
 {
 	struct skep_str p = str_of(b->pipeline, r);
 	int64_t *v = ret->value, start;
 
-	*ret = (struct image){ .run = row->run, .task = row->task, .tool = row->tool };
+	*ret = (struct image){ .run = row->value[PROC_RUN],
+			       .task = row->value[PROC_TASK],
+			       .task_id = row->value[PROC_TASK_ID],
+			       .step = row->value[PROC_STEP],
+			       .tool = row->value[PROC_TOOL] };
 	for (size_t i = 0; r->data && i < ROLLED_NUMBERS; i++)
 		if (b->rolled[i])
 			v[i] = skep_field_i64(b->rolled[i], r->data);
@@ -230,6 +231,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		err = db_dict(db, name, strlen(name), &id);
 	if (err)
 		return err;
+	in->written += FACET_BYTES;
 	sqlite3_bind_int64(s, 1, proc);
 	sqlite3_bind_int64(s, 2, id);
 	if (!f) {
@@ -280,7 +282,7 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 		if (!facet_is_empty(b->extra[i], r->data))
 			err = add_facet(in, db, proc, b->extra[i]->name, b->extra[i], r, 0);
 	/* the full length of each string that was cut, as a facet; argv has a column for its length */
-	for (size_t i = 0; !err && r->data && i < b->table->n; i++) {
+	for (size_t i = 0; !err && in->shortened && r->data && i < b->table->n; i++) {
 		const struct skep_field *f = b->field[i];
 		struct skep_str v;
 
@@ -299,38 +301,82 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 	return err;
 }
 
-static int add_row(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t run)
+/* Realtime minus boot time: the same for all rows until it is a second off, as it is a part of their kind. */
+static int64_t clock_of(struct ingest *in)
 {
-	struct row row = { .run = run };
-	struct image image, stored = { 0 };
+	int64_t off;
+
+	if (__builtin_sub_overflow(in->offset, in->clock_ns, &off) || off > SECOND_NS || off < -SECOND_NS)
+		in->clock_ns = in->offset;
+	return in->clock_ns;
+}
+
+static int read_process(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+			int64_t run, struct procrow *ret)
+{
+	const struct skep_field *argv = r->data ? b->field[PROC_ARGV] : NULL;
+	int err = 0;
+
+	*ret = (struct procrow){ 0 };
+	if (argv)
+		ret->argv = text_of(in, argv, r->data);
+	for (size_t i = 0; !err && i < b->table->n; i++) {
+		bool known;
+
+		err = number_of(in, db, b, i, r, run, &ret->value[i], &known);
+		ret->known |= (uint64_t)(known && !err) << i;
+	}
+	return err;
+}
+
+static int add_process(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+		       int64_t run)
+{
+	struct image image = { 0 }, stored = { 0 };
+	struct procrow row = { 0 };
 	bool insert = true;
-	sqlite3_stmt *s;
 	int err;
 
-	err = db_statement(db, b->table->statement, &s);
-	for (size_t i = 0; !err && i < b->table->n; i++)
-		err = bind_column(in, db, s, b, i, r, &row);
-	if (err || b->table->statement != DB_PROC_ADD)
-		return err ? err : db_run_statement(db, s, "adding a row");
-	err = image_of_record(in, db, b, r, &row, &image);
+	err = read_process(in, db, b, r, run, &row);
+	if (!err)
+		err = image_of_record(in, db, b, r, &row, &image);
 	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns &&
 	    image.state != IMAGE_EXCLUDED)
-		err = image_find(db, &r->upid, skep_field_i64(b->image, r->data), row.boot, &stored);
+		err = image_find(db, &r->upid, skep_field_i64(b->image, r->data), row.value[PROC_BOOT], &stored);
 	if (!err && !stored.id && in->level == BUDGET_SUM) {
 		in->refused++;
 		return image_roll_up(in->by_run, in->by_day, db, &image, 1);
 	}
 	if (!err && stored.id)
 		err = image_merge(in->by_run, in->by_day, db, &stored, &image, &insert);
-	if (!err && insert)
-		err = db_run_statement(db, s, "adding a row");
 	if (err)
 		return err;
-	image.id = insert ? sqlite3_last_insert_rowid(db->sql) : stored.id;
-	err = add_facets(in, db, b, r, image.id);
-	if (!err && stored.id)
-		return image_merged(db, &stored, &image);
-	return err ? err : image_roll_up(in->by_run, in->by_day, db, &image, 1);
+	image.id = stored.id;
+	if (insert) {
+		row.value[PROC_RUN] = image.run;
+		row.value[PROC_TASK] = image.task;
+		row.value[PROC_TASK_ID] = image.task_id;
+		row.value[PROC_STEP] = image.step;
+		err = procrow_add(db, &row, clock_of(in), &in->written, &image.id);
+	}
+	if (!err)
+		err = add_facets(in, db, b, r, image.id);
+	if (err)
+		return err;
+	return stored.id ? image_merged(db, &stored, &image) : image_roll_up(in->by_run, in->by_day, db, &image, 1);
+}
+
+static int add_row(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t run)
+{
+	sqlite3_stmt *s;
+	int err;
+
+	if (b->table == proc_table)
+		return add_process(in, db, b, r, run);
+	err = db_statement(db, b->table->statement, &s);
+	for (size_t i = 0; !err && i < b->table->n; i++)
+		err = bind_column(in, db, s, b, i, r, run);
+	return err ? err : db_run_statement(db, s, "adding a row");
 }
 
 static int add_json(struct ingest *in, struct db *db, const struct skep_record *r, int64_t run)
@@ -431,14 +477,18 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);
 	if (b->table && b->table->statement == DB_LOSS_ADD)
 		in->level = BUDGET_WHOLE;
-	in->cut = false;
+	in->cut = in->shortened = false;
+	err = usage_add(in->by_hour, db, &(struct usage_batch){ in->host, in->boot_id, in->offset }, &b->usage, r);
+	if (err)
+		return err;
 	db->closed = in->level == BUDGET_SUM;
 	err = record_in(in, db, b, r);
 	db->closed = false;
 	in->rows_cut += in->cut && in->level == BUDGET_CUT;
 	if (in->level == BUDGET_SUM)
 		return err;
-	in->written += ROW_BYTES + 2 * (db->added - added); /* the dictionary's index holds each string a second time */
+	in->written += b->table == proc_table ? 0 : ROW_BYTES; /* procrow_add() has added its own */
+	in->written += 2 * (db->added - added); /* the dictionary's index holds each string a second time */
 	if (user)
 		user->left -= (int64_t)(in->written - written);
 	return err;
@@ -448,11 +498,14 @@ int ingest_finish(struct ingest *in, struct db *db)
 {
 	int err = rollup_flush(in->by_run, db);
 
-	return err ? err : rollup_flush(in->by_day, db);
+	if (!err)
+		err = rollup_flush(in->by_day, db);
+	return err ? err : usage_flush(in->by_hour, db);
 }
 
 void ingest_abort(struct ingest *in)
 {
 	rollup_clear(in->by_run);
 	rollup_clear(in->by_day);
+	usage_clear(in->by_hour);
 }

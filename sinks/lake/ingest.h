@@ -10,11 +10,14 @@
 #include "sinks/lake/budget.h"
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
+#include "sinks/lake/usage.h"
 
 struct ingest {
-	const char *boot_id; /* of the current batch, borrowed */
+	const char *boot_id, *host; /* of the current batch, borrowed */
 	int64_t offset;      /* realtime = boot time + offset */
+	int64_t clock_ns;    /* nearly the same, of the kinds of processes */
 	struct rollup *by_run, *by_day;
+	struct usage *by_hour;
 	struct jsonw json;
 	uint64_t written; /* approximate bytes that rows have added; the store resets it */
 	struct budget budget;
@@ -22,6 +25,7 @@ struct ingest {
 	bool full;                   /* the lake is full: store no row */
 	enum budget_level level;     /* of the current record */
 	bool cut;                    /* a text of the current record was cut */
+	bool shortened;              /* one was cut, here or by the probe */
 	/* records without a stored row, and rows with a cut text; the store resets refused */
 	uint32_t refused, rows_cut;
 	size_t n_bindings;

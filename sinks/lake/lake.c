@@ -50,7 +50,7 @@ static const struct skep_option options[] = {
 		.type = SKEP_O_STR,
 		.flags = SKEP_OPT_REQUIRED,
 		.offset = offsetof(struct lake_sink, path),
-		.help = "folder of the lake; made when it is missing",
+		.help = "folder of the lake; the sink makes it if it is missing",
 	},
 	{
 		.name = "synchronous",
@@ -76,7 +76,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct lake_sink, max_bytes),
 		.default_value = "10GiB",
-		.help = "how large the lake becomes, \"64MiB\" or more: the oldest files go first; 0: no bound",
+		.help = "largest size of the lake, at least \"64MiB\": beyond it the sink removes the oldest files; 0: "
+			"no bound",
 	},
 	{
 		.name = "min_free",
@@ -84,7 +85,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct lake_sink, min_free),
 		.default_value = "1GiB",
-		.help = "what the lake leaves free on its file system: the oldest files go, down to 64MiB; 0: nothing",
+		.help = "space to leave free on the lake's file system: the sink removes the oldest files, down to "
+			"64MiB; 0: nothing",
 	},
 	{
 		.name = "max_age",
@@ -92,7 +94,7 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct lake_sink, max_age),
 		.default_value = "400d",
-		.help = "a month's files go when that month has been over for so long; 0: never",
+		.help = "the sink removes a month's files when the month has been over for this time; 0: never",
 	},
 	{ 0 },
 };

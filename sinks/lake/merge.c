@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "sinks/lake/procrow.h"
+
 #define DAY_NS (86400 * INT64_C(1000000000))
 
 enum image_state image_state(struct skep_str s)
@@ -49,14 +51,16 @@ int image_find(struct db *db, const struct skep_upid *upid, int64_t number, int6
 		found.run = sqlite3_column_int64(s, 1);
 		found.task = sqlite3_column_int64(s, 2);
 		found.tool = sqlite3_column_int64(s, 3);
-		text.ptr = (const char *)sqlite3_column_text(s, 5);
-		text.len = (uint32_t)sqlite3_column_bytes(s, 5);
+		found.task_id = sqlite3_column_int64(s, 4);
+		found.step = sqlite3_column_int64(s, 5);
+		text.ptr = (const char *)sqlite3_column_text(s, 7);
+		text.len = (uint32_t)sqlite3_column_bytes(s, 7);
 		found.state = image_state(text);
 		for (int i = 0; i < ROLLED_NUMBERS; i++)
-			found.value[i] = sqlite3_column_int64(s, 6 + i);
+			found.value[i] = sqlite3_column_int64(s, 8 + i);
 		found.day = image_day(found.value[ROLLED_START] ? found.value[ROLLED_START] : found.value[ROLLED_END]);
-		text.ptr = (const char *)sqlite3_column_text(s, 4);
-		text.len = (uint32_t)sqlite3_column_bytes(s, 4);
+		text.ptr = (const char *)sqlite3_column_text(s, 6);
+		text.len = (uint32_t)sqlite3_column_bytes(s, 6);
 		err = db_dict(db, text.ptr, text.len, &found.pipeline);
 	} else if (rc != SQLITE_DONE) {
 		err = db_error(db, rc, "looking for an image");
@@ -119,6 +123,15 @@ static int knowledge(const struct image *m)
 	return m->state < IMAGE_ENDED ? (int)m->state : IMAGE_ENDED;
 }
 
+static void place(struct image *m, const struct image *where)
+{
+	m->run = where->run;
+	m->task = where->task;
+	m->task_id = where->task_id;
+	m->step = where->step;
+	m->pipeline = where->pipeline;
+}
+
 int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *db, const struct image *stored,
 		struct image *next, bool *ret_insert)
 {
@@ -135,15 +148,10 @@ int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *db, con
 		return err;
 	if (better)
 		merged = *next;
-	if (of_next > of_stored) {
-		merged.run = next->run;
-		merged.task = next->task;
-		merged.pipeline = next->pipeline;
-	} else if (next->run != stored->run) {
-		merged.run = stored->run;
-		merged.task = stored->task;
-		merged.pipeline = stored->pipeline;
-	}
+	if (of_next > of_stored)
+		place(&merged, next);
+	else if (next->run != stored->run)
+		place(&merged, stored);
 	err = image_roll_up(by_run, by_day, db, stored, -1);
 	if (!err)
 		err = image_roll_up(by_run, by_day, db, &merged, 1);
@@ -167,12 +175,13 @@ int image_merged(struct db *db, const struct image *stored, const struct image *
 	int64_t move[] = { stored->id, next->id };
 	int err;
 
-	err = run_with(db, DB_IMAGE_PLACE, (int64_t[]){ next->id, next->run, next->task }, 3, "placing an image");
-	if (err || next->id == stored->id)
-		return err;
+	if (next->id == stored->id)
+		return procrow_place(db, next->id, next->run, next->task, next->task_id, next->step);
 	/* Facets from another collector's probes stay with the row. */
 	err = run_with(db, DB_FACETS_MOVE, move, 2, "keeping facets");
 	if (!err)
 		err = run_with(db, DB_FACETS_REMOVE, move, 1, "removing facets");
+	if (!err && db->earlier)
+		err = run_with(db, DB_EARLIER_REMOVE, move, 1, "removing an image's other row");
 	return err ? err : run_with(db, DB_IMAGE_REMOVE, move, 1, "removing an image's other row");
 }

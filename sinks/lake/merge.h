@@ -12,14 +12,14 @@
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
 
-/* How much a record knows of its image's end; the record with the larger state has the better values. */
+/* State of a record's image; of two records of one image, the record with the larger state has the better values. */
 enum image_state {
 	IMAGE_RUNNING, IMAGE_LOST, IMAGE_ENDED, IMAGE_REPLACED, IMAGE_EXCLUDED };
 
 /* The values of a proc row that the rollups need. */
 struct image {
 	int64_t id; /* 0: no row */
-	int64_t run, task, tool, pipeline, day;
+	int64_t run, task, task_id, step, tool, pipeline, day;
 	enum image_state state;
 	int64_t value[ROLLED_NUMBERS];
 };
@@ -31,8 +31,8 @@ int image_find(struct db *, const struct skep_upid *, int64_t number, int64_t bo
 /* Adds the image to the rollups (sign 1), or subtracts it (-1). */
 int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *, int sign);
 /*
- * Merges the stored row and *next into *next, and updates the rollups.  *ret_insert: the caller adds the record's row;
- * image_merged() then replaces the stored row with it.
+ * Merges the stored row and *next into *next, and updates the rollups.  *ret_insert: the caller adds the record's row,
+ * with the run and task of *next; image_merged() then replaces the stored row with it.
  */
 int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *stored,
 		struct image *next, bool *ret_insert);

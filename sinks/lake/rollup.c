@@ -19,12 +19,12 @@ struct group {
 
 struct rollup {
 	struct skep_hash_key key;
-	enum db_statement statement;
+	enum db_statement statement, also;
 	size_t n;
 	struct group group[PLACES];
 };
 
-struct rollup *rollup_new(enum db_statement which)
+struct rollup *rollup_new(enum db_statement which, enum db_statement also)
 {
 	struct rollup *r = calloc(1, sizeof(*r));
 
@@ -32,6 +32,7 @@ struct rollup *rollup_new(enum db_statement which)
 		return NULL;
 	r->key = skep_hash_key_new();
 	r->statement = which;
+	r->also = also;
 	return r;
 }
 
@@ -83,25 +84,33 @@ int rollup_add(struct rollup *r, struct db *db, const int64_t key[3], const int6
 	return 0;
 }
 
-int rollup_flush(struct rollup *r, struct db *db)
+/* Adds the groups to the rows of one table. */
+static int add_up(struct rollup *r, struct db *db, enum db_statement which)
 {
 	sqlite3_stmt *s;
-	int err;
+	int err = db_statement(db, which, &s);
 
-	if (!r->n)
-		return 0;
-	err = db_statement(db, r->statement, &s);
 	for (size_t i = 0; !err && i < PLACES; i++) {
 		const struct group *g = &r->group[i];
 
 		if (!g->used)
 			continue;
+		/* SQLite refuses the parts of the key that `also` does not have: its groups are larger */
 		for (int k = 0; k < 3; k++)
-			sqlite3_bind_int64(s, k + 1, g->key[k]);
+			(void)sqlite3_bind_int64(s, k + 1, g->key[k]);
 		for (int k = 0; k < ROLLUP_SUMS; k++)
 			sqlite3_bind_int64(s, k + 4, g->sum[k]);
 		err = db_run_statement(db, s, "adding up");
 	}
+	return err;
+}
+
+int rollup_flush(struct rollup *r, struct db *db)
+{
+	int err = r->n ? add_up(r, db, r->statement) : 0;
+
+	if (!err && r->n && r->also != DB_STATEMENTS)
+		err = add_up(r, db, r->also);
 	if (!err)
 		rollup_clear(r);
 	return err;

@@ -28,8 +28,11 @@ enum rollup_sum {
 
 struct rollup;
 
-/* which: DB_ROLLUP_RUN or DB_ROLLUP_DAY */
-struct rollup *rollup_new(enum db_statement which); /* NULL: no memory */
+/*
+ * which: DB_ROLLUP_TOOL or DB_ROLLUP_DAY; also: the sums of which go to this table too, or DB_STATEMENTS. NULL: no
+ * memory.
+ */
+struct rollup *rollup_new(enum db_statement which, enum db_statement also);
 struct rollup *rollup_free(struct rollup *);
 void rollup_clear(struct rollup *);
 /* Writes the groups to the file when the table is full. */

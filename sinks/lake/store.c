@@ -174,7 +174,7 @@ static int set_aside(struct store *s, unsigned number)
 			goto out;
 	}
 	s->o.host->log(s->o.instance, SKEP_LOG_ERROR,
-		       "%s; it is kept as %s (try: sqlite3 FILE .recover), a new file is begun and records go on",
+		       "%s; it is kept as %s (skep-lake(7), \"Damaged files\", saves its rows), a new file is begun and records go on",
 		       reason, to);
 	if (s->o.aside)
 		s->o.host->counter_add(s->o.aside, 1);
@@ -606,6 +606,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 			s->slot[i].db->why = why;
 	s->ingest.offset = batch->realtime_offset_ns;
 	s->ingest.boot_id = batch->boot_id;
+	s->ingest.host = batch->host_name ? batch->host_name : "";
 	s->ingest.now_ns = monotonic_ns();
 	if (batch->n > s->number_room) {
 		grown = realloc(s->number, batch->n * sizeof(*grown));

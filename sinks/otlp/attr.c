@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes OTLP attributes.  opentelemetry/proto/common/v1: KeyValue { key = 1, value = 2 }, AnyValue { string_value = 1,
- * bool_value = 2, int_value = 3, array_value = 5 }, ArrayValue { values = 1 }.
+ * bool_value = 2, int_value = 3, double_value = 4, array_value = 5 }, ArrayValue { values = 1 }.
  */
 #include "sinks/otlp/attr.h"
 
@@ -34,6 +34,14 @@ void attr_int(struct pb *p, uint32_t field, const char *key, int64_t v)
 	size_t whole = pb_open(p), value = pb_open(p);
 
 	pb_i64(p, 3, v);
+	key_close(p, field, key, whole, value);
+}
+
+void attr_double(struct pb *p, uint32_t field, const char *key, double v)
+{
+	size_t whole = pb_open(p), value = pb_open(p);
+
+	pb_double(p, 4, v);
 	key_close(p, field, key, whole, value);
 }
 

@@ -91,7 +91,7 @@ void groups_restart(struct groups *g)
 	g->forgot_ns = 0;
 	for (uint32_t i = 0; i < g->room; i++)
 		for (struct group *one = g->table[i]; one; one = one->next) {
-			one->start_ns = one->last_ns = one->told_ns = 0;
+			one->start_ns = one->last_ns = one->sent_ns = 0;
 			for (uint32_t k = 0; k < one->plan->n_points; k++) {
 				if (point_is_hist(one->plan->points[k].kind))
 					free(one->values[k].hist);
@@ -131,8 +131,8 @@ static void forget(struct groups *g, uint64_t now_ns)
 				continue;
 			}
 			*at = one->next;
-			if (one->told_ns > g->floor_ns)
-				g->floor_ns = one->told_ns;
+			if (one->sent_ns > g->floor_ns)
+				g->floor_ns = one->sent_ns;
 			if (one->last_ns > g->floor_ns)
 				g->floor_ns = one->last_ns;
 			g->n--;

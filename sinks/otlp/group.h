@@ -31,7 +31,7 @@ struct group {
 	const struct plan *plan;
 	bool touched, overflow; /* overflow: the group of all records beyond max_series */
 	uint32_t hash, key_len, attrs_len, hist_attrs_len;
-	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last sent point */
+	uint64_t start_ns, last_ns, sent_ns; /* realtime: begin of its sums, newest record, last sent point */
 	/* KeyValues, encoded for NumberDataPoint (field 7) and for ExponentialHistogramDataPoint (field 1) */
 	uint8_t *attrs, *hist_attrs;
 	uint8_t *key;                        /* pairs of name and value; a NUL ends each text */

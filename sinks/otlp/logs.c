@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes events as log records (opentelemetry/proto/logs/v1): begin and end of runs, failed processes, lost records.
+ * Encodes events as log records (opentelemetry/proto/logs/v1): begin and end of runs, failed processes, findings, lost
+ * records.
  */
 #include <skep/upid.h>
 #include <stdarg.h>
@@ -23,6 +24,8 @@ bool logs_want(const struct view *v)
 		return v->run.len > 0;
 	case VIEW_PROCESS:
 		return v->last && (v->exit_code > 0 || v->signal || v->oom_killed);
+	case VIEW_FINDING:
+		return v->id.len > 0;
 	case VIEW_LOSS:
 		return v->count > 0;
 	default:
@@ -93,6 +96,17 @@ static void process_event(const struct view *v, struct event *e)
 	say(e, "%.*s: %s", STR(v->tool.len ? v->tool : v->comm), how);
 }
 
+static void finding_event(const struct view *v, const struct skep_record *r, struct event *e)
+{
+	bool closed = str_is(v->state, "closed");
+
+	e->name = "skep.finding";
+	e->severity = closed ? SEVERITY_INFO : str_is(v->severity, "error") ? SEVERITY_ERROR : SEVERITY_WARN;
+	e->time_ns = r->time_ns;
+	say(e, "%.*s%s: %.*s", STR(v->what), closed ? " is over" : "",
+	    (int)(v->evidence.len < 400 ? v->evidence.len : 400), v->evidence.ptr ? v->evidence.ptr : "");
+}
+
 static void loss_event(const struct view *v, const struct skep_record *r, struct event *e)
 {
 	e->name = "skep.records.lost";
@@ -119,6 +133,27 @@ static void process_attributes(const struct encoder *e, struct pb *p, const stru
 	attr_int(p, ATTRIBUTES, NAME_PID, item->record->upid.pid);
 }
 
+static void finding_attributes(const struct encoder *e, struct pb *p, const struct item *item)
+{
+	const struct view *v = &item->view;
+	char text[SKEP_UPID_TEXT];
+
+	attr_str(p, ATTRIBUTES, "skep.finding.advice", v->advice);
+	attr_str(p, ATTRIBUTES, "skep.finding.unit", v->measure);
+	attr_double(p, ATTRIBUTES, "skep.finding.threshold", v->threshold);
+	attr_double(p, ATTRIBUTES, "skep.finding.value", v->value);
+	attr_int(p, ATTRIBUTES, "skep.finding.window", (int64_t)v->window_ns);
+	attr_str(p, ATTRIBUTES, "skep.finding.state", v->state);
+	attr_str(p, ATTRIBUTES, "skep.finding.kind", v->what);
+	attr_str(p, ATTRIBUTES, "skep.finding.id", v->id);
+	attr_str(p, ATTRIBUTES, NAME_CGROUP, v->cgroup);
+	if (!item->record->upid.pid)
+		return;
+	skep_upid_text(e->boot_id, &item->record->upid, text);
+	attr_text(p, ATTRIBUTES, NAME_UPID, text);
+	attr_int(p, ATTRIBUTES, NAME_PID, item->record->upid.pid);
+}
+
 static void write_event(const struct encoder *e, const struct skep_batch *b, struct pb *p, const struct item *item)
 {
 	const struct view *v = &item->view;
@@ -131,6 +166,8 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 		run_event(v, &event);
 	else if (v->kind == VIEW_PROCESS)
 		process_event(v, &event);
+	else if (v->kind == VIEW_FINDING)
+		finding_event(v, item->record, &event);
 	else
 		loss_event(v, item->record, &event);
 	request_error_type(v, error_type);
@@ -153,12 +190,15 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 	} else {
 		if (v->kind == VIEW_PROCESS)
 			process_attributes(e, p, item);
+		else if (v->kind == VIEW_FINDING)
+			finding_attributes(e, p, item);
 		else
 			attr_list(p, ATTRIBUTES, NAME_ARGS, v->argv);
 		if (v->exit_code >= 0)
 			attr_int(p, ATTRIBUTES, NAME_EXIT_CODE, v->exit_code);
 		if (*error_type)
 			attr_text(p, ATTRIBUTES, NAME_ERROR_TYPE, error_type);
+		view_attributes(p, ATTRIBUTES, v);
 		attr_str(p, ATTRIBUTES, NAME_TOOL, v->tool);
 		attr_str(p, ATTRIBUTES, NAME_TASK, v->task);
 		attr_str(p, ATTRIBUTES, NAME_RUN_ID, v->run);

@@ -21,6 +21,7 @@ static const struct {
 	{ "host.cpu", NAMES_CPU },
 	{ "ledger", NAMES_LEDGER },
 	{ "process.sample", NAMES_NO_METRIC }, /* tool.sample reports the same values, by tool */
+	{ "finding", NAMES_NO_METRIC },        /* an event; the stream "findings" has how many are open */
 	{ "task", NAMES_NO_METRIC },           /* the metrics of its processes include its values */
 	{ "host.identity", NAMES_NO_METRIC },
 	{ "proc.opens", NAMES_NO_METRIC },     /* a series per path would be too many */
@@ -194,6 +195,11 @@ static const struct {
 	{ "task", NAME_TASK },
 	{ "tool", NAME_TOOL },
 	{ "container", NAME_CONTAINER },
+	{ "container_name", NAME_CONTAINER_NAME },
+	{ "container_image", NAME_CONTAINER_IMAGE },
+	{ "pod", NAME_POD },
+	{ "namespace", NAME_NAMESPACE },
+	{ "unit", NAME_UNIT },
 	{ "cgroup", NAME_CGROUP },
 	{ "device", "system.device" },
 	{ "operation", "disk.io.direction" },

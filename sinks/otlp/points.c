@@ -32,7 +32,7 @@ static void write_number(struct pb *pb, const struct plan_metric *metric, const 
 		pb_double(pb, 4, v.f);
 	else
 		pb_fixed64(pb, 6, !has_sign && v.u > INT64_MAX ? INT64_MAX : v.u);
-	pb_fixed64(pb, 3, g->told_ns);
+	pb_fixed64(pb, 3, g->sent_ns);
 	if (metric->sum)
 		pb_fixed64(pb, 2, g->start_ns);
 	pb_close(pb, 1, opened);
@@ -67,7 +67,7 @@ static void write_hist(struct pb *pb, const struct group *g, const struct group_
 	pb_s64(pb, 6, SKEP_HIST_SCALE);
 	pb_double(pb, 5, (double)h->sum);
 	pb_fixed64(pb, 4, n);
-	pb_fixed64(pb, 3, g->told_ns);
+	pb_fixed64(pb, 3, g->sent_ns);
 	pb_fixed64(pb, 2, g->start_ns);
 	pb_raw(pb, g->hist_attrs, g->hist_attrs_len);
 	pb_close(pb, 1, opened);
@@ -135,9 +135,9 @@ uint32_t metrics_write(struct metrics *m, struct pb *pb)
 		 * millisecond later.
 		 */
 		for (struct group *g = p->touched; g; g = g->next_touched) {
-			g->told_ns = g->last_ns > g->told_ns ? g->last_ns : g->told_ns + MS;
-			if (g->start_ns > g->told_ns)
-				g->start_ns = g->told_ns;
+			g->sent_ns = g->last_ns > g->sent_ns ? g->last_ns : g->sent_ns + MS;
+			if (g->start_ns > g->sent_ns)
+				g->start_ns = g->sent_ns;
 		}
 		for (uint32_t k = 0; k < p->n_metrics; k++)
 			n += write_metric(p, k, pb);

@@ -64,7 +64,8 @@ static int find_url(const struct settings *o, enum signal s, struct signal_setti
 		if (endpoint && protocol && strcmp(protocol, "http/protobuf") != 0) {
 			snprintf(
 				why, room,
-				"OTEL_EXPORTER_OTLP_PROTOCOL is \"%s\", and this sink speaks http/protobuf: set endpoint to one that does (port 4318 at most receivers)",
+				"OTEL_EXPORTER_OTLP_PROTOCOL is \"%s\", and this sink speaks http/protobuf: "
+				"set endpoint to one that does (port 4318 at most receivers)",
 				protocol);
 			return -EINVAL;
 		}

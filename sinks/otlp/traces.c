@@ -93,6 +93,7 @@ static void write_run(struct pb *p, const struct item *item, int64_t offset)
 	request_error_type(v, error_type);
 	pb_fixed32(p, 16, item->flags | FLAG_REMOTE_KNOWN | (adopted ? FLAG_REMOTE : 0));
 	write_status(p, error_type);
+	view_attributes(p, ATTRIBUTES, v);
 	attr_int(p, ATTRIBUTES, "skep.run.memory.peak", (int64_t)v->rss_peak_bytes);
 	attr_int(p, ATTRIBUTES, "skep.run.processes", (int64_t)v->processes_seen);
 	attr_str(p, ATTRIBUTES, NAME_CWD, v->cwd);
@@ -162,6 +163,7 @@ static void write_task(const struct encoder *e, struct pb *p, const struct item 
 	write_status(p, error_type);
 	write_link(p, item);
 	write_figures(p, v);
+	view_attributes(p, ATTRIBUTES, v);
 	attr_int(p, ATTRIBUTES, "skep.task.processes", (int64_t)v->processes);
 	if (v->exit_code >= 0)
 		attr_int(p, ATTRIBUTES, NAME_EXIT_CODE, v->exit_code);
@@ -172,7 +174,6 @@ static void write_task(const struct encoder *e, struct pb *p, const struct item 
 	 */
 	if (ended)
 		attr_text(p, ATTRIBUTES, NAME_TASK_RESULT, result_of(v));
-	attr_str(p, ATTRIBUTES, NAME_TASK_RUN_ID, v->task_id);
 	attr_str(p, ATTRIBUTES, NAME_TASK, v->task);
 	pb_fixed64(p, 8, request_time(v->end_ns, offset));
 	pb_fixed64(p, 7, request_time(v->start_ns, offset));
@@ -201,7 +202,7 @@ static void write_process(const struct encoder *e, struct pb *p, const struct it
 	write_link(p, item);
 	write_figures(p, v);
 	attr_text(p, ATTRIBUTES, NAME_UPID, text);
-	attr_str(p, ATTRIBUTES, NAME_CONTAINER, v->container);
+	view_attributes(p, ATTRIBUTES, v);
 	attr_str(p, ATTRIBUTES, NAME_CGROUP, v->cgroup);
 	attr_str(p, ATTRIBUTES, NAME_CWD, v->cwd);
 	attr_str(p, ATTRIBUTES, NAME_TASK, v->task);

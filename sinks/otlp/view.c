@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMBERS 48
+#include "sinks/otlp/attr.h"
+#include "sinks/otlp/names.h"
+
+#define MEMBERS 72
 
 struct member {
 	const struct skep_field *field;
@@ -29,18 +32,38 @@ struct views {
 	size_t last; /* index of the last look-up, to try first */
 };
 
-#define TEXT(m_) { #m_, offsetof(struct view, m_), true }
-#define NUMBER(m_) { #m_, offsetof(struct view, m_), false }
+#define AS(m_, text_, attribute_) { #m_, offsetof(struct view, m_), text_, attribute_ }
+#define TEXT(m_) AS(m_, true, NULL)
+#define NUMBER(m_) AS(m_, false, NULL)
 static const struct {
 	const char *name;
 	size_t offset;
 	bool text;
+	const char *attribute; /* of view_attributes(); NULL: none */
 } names[] = {
 	TEXT(run),
 	TEXT(pipeline),
 	TEXT(task),
 	TEXT(tool),
-	TEXT(container),
+	AS(container, true, NAME_CONTAINER),
+	AS(container_name, true, NAME_CONTAINER_NAME),
+	AS(container_image, true, NAME_CONTAINER_IMAGE),
+	AS(pod, true, NAME_POD),
+	AS(namespace, true, NAME_NAMESPACE),
+	AS(unit, true, NAME_UNIT),
+	AS(engine, true, NAME_ENGINE),
+	AS(origin, true, "skep.run.origin"),
+	AS(parent_run, true, "skep.run.parent.id"),
+	AS(job, true, "skep.job.id"),
+	AS(sample, true, "skep.task.sample"),
+	AS(step, true, "skep.task.step"),
+	AS(name_source, true, "skep.task.name.source"),
+	AS(attempt, false, "skep.task.attempt"),
+	AS(requested_cpus, false, NAME_REQUESTED_CPUS),
+	AS(requested_memory_bytes, false, "skep.task.requested.memory"),
+	AS(requested_walltime_ns, false, "skep.task.requested.walltime"),
+	AS(requested_gpus, false, "skep.task.requested.gpus"),
+	AS(requested_source, true, "skep.task.requested.source"),
 	TEXT(name),
 	TEXT(state),
 	TEXT(exe),
@@ -56,7 +79,15 @@ static const struct {
 	TEXT(instance),
 	TEXT(stream),
 	TEXT(where),
-	TEXT(task_id),
+	TEXT(id),
+	{ "kind", offsetof(struct view, what), true, NULL },
+	TEXT(severity),
+	TEXT(evidence),
+	TEXT(advice),
+	NUMBER(window_ns),
+	NUMBER(value),
+	NUMBER(threshold),
+	AS(task_id, true, NAME_TASK_RUN_ID),
 	NUMBER(image),
 	NUMBER(ppid),
 	NUMBER(uid),
@@ -104,7 +135,15 @@ static enum view_kind kind_of(const char *stream)
 		return VIEW_RUN;
 	if (strcmp(stream, "task") == 0)
 		return VIEW_TASK;
+	if (strcmp(stream, "finding") == 0)
+		return VIEW_FINDING;
 	return strcmp(stream, "loss") == 0 ? VIEW_LOSS : VIEW_OTHER;
+}
+
+static bool is_real(size_t offset)
+{
+	return offset == offsetof(struct view, requested_cpus) || offset == offsetof(struct view, value) ||
+	       offset == offsetof(struct view, threshold);
 }
 
 static void look_up(const struct skep_stream *s, struct shape *ret)
@@ -115,11 +154,17 @@ static void look_up(const struct skep_stream *s, struct shape *ret)
 
 		for (size_t k = 0; f && k < N_NAMES && ret->n < MEMBERS; k++) {
 			bool text = f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
+			size_t offset = names[k].offset;
 			bool number = f->type == SKEP_T_U64 || f->type == SKEP_T_I64 || f->type == SKEP_T_TIME ||
 				      f->type == SKEP_T_BOOL;
 
+			if (is_real(offset))
+				number = f->type == SKEP_T_F64;
+			/* the unit of a finding's value; elsewhere it is systemd's */
+			if (ret->kind == VIEW_FINDING && offset == offsetof(struct view, unit))
+				offset = offsetof(struct view, measure);
 			if (strcmp(names[k].name, f->name) == 0 && (names[k].text ? text : number))
-				ret->members[ret->n++] = (struct member){ f, names[k].offset, names[k].text };
+				ret->members[ret->n++] = (struct member){ f, offset, names[k].text };
 		}
 	}
 }
@@ -179,4 +224,24 @@ bool view_of(struct views *v, const struct skep_record *r, struct view *ret)
 		}
 	}
 	return true;
+}
+
+void view_attributes(struct pb *p, uint32_t field, const struct view *v)
+{
+	for (size_t i = 0; i < N_NAMES; i++) {
+		const void *at = (const char *)v + names[i].offset;
+		uint64_t number = 0;
+
+		if (!names[i].attribute)
+			continue;
+		if (names[i].text) {
+			attr_str(p, field, names[i].attribute, *(const struct skep_str *)at);
+			continue;
+		}
+		memcpy(&number, at, sizeof(number));
+		if (number && at == &v->requested_cpus)
+			attr_double(p, field, names[i].attribute, v->requested_cpus);
+		else if (number)
+			attr_int(p, field, names[i].attribute, (int64_t)number);
+	}
 }

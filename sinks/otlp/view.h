@@ -8,22 +8,32 @@
 
 #include <skep/plugin.h>
 
-enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK };
+#include "sinks/otlp/pb.h"
+
+enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK, VIEW_FINDING };
 
 /* Borrows all strings from the record. A field that the record lacks is empty or 0 (exit_code: -1). */
 struct view {
 	enum view_kind kind;
 	struct skep_str run, pipeline, task, tool, container;
-	struct skep_str task_id;                                            /* process, task */
+	struct skep_str task_id, step;                                      /* process, task */
+	struct skep_str engine, job, sample, name_source, requested_source; /* run, task */
+	struct skep_str origin, parent_run;                                 /* run */
+	struct skep_str container_name, container_image, pod, namespace, unit;
 	struct skep_str name, state, exe, filename, argv, cwd, cgroup, comm; /* process, run */
 	struct skep_str traceparent;                                        /* run, task, process */
 	struct skep_str host, boot_id, kernel;                              /* run */
 	struct skep_str instance, stream, where;                            /* loss */
+	struct skep_str id, what, severity, measure, evidence, advice; /* finding; what: its kind, measure: its unit */
+	uint64_t window_ns;
+	double value, threshold;
 	uint64_t image, ppid, uid, start_ns, end_ns, signal;
 	int64_t exit_code;
 	uint64_t wrapper, execed, last, core_dumped, oom_killed;
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, threads_peak, processes_seen, processes;
 	uint64_t oom_limit_bytes, count;
+	uint64_t attempt, requested_memory_bytes, requested_walltime_ns, requested_gpus;
+	double requested_cpus;
 };
 
 struct views; /* caches look-ups */
@@ -31,6 +41,11 @@ struct views *views_new(void); /* NULL: no memory */
 struct views *views_free(struct views *);
 /* Fills *ret. False: no memory. For another stream the kind is VIEW_OTHER, with only the values of the context. */
 bool view_of(struct views *, const struct skep_record *, struct view *ret);
+/*
+ * Writes, as field number `field`, the attributes that spans and log records of processes, tasks and runs share:
+ * engine, job, step, container and so on.  Leaves out unknown ones.
+ */
+void view_attributes(struct pb *, uint32_t field, const struct view *);
 
 static inline bool str_is(struct skep_str s, const char *text)
 {

@@ -67,11 +67,36 @@ static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *
 static void connection_changed(void *arg, struct MHD_Connection *c, void **of_connection,
 			       enum MHD_ConnectionNotificationCode code)
 {
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	bool started = code == MHD_CONNECTION_NOTIFY_STARTED;
+	struct httpd *h = arg;
+	struct httpd_client *client = h->clients, *end = client + HTTPD_CONNECTIONS;
+
+	(void)of_connection;
+	pthread_mutex_lock(&h->lock);
+	while (client < end && client->connection != (started ? NULL : c))
+		client++;
+	if (client < end)
+		*client = (struct httpd_client){ started ? c : NULL, info->connect_fd, 0 };
+	pthread_mutex_unlock(&h->lock);
+	if (!started)
+		h->connections--;
+}
+
+/*
+ * libmicrohttpd's timeout begins anew with each byte: a client that sends a byte now and then would occupy one of
+ * HTTPD_CONNECTIONS for ever.  libmicrohttpd closes a descriptor after connection_changed: those in `clients` are open.
+ */
+static void deadline_tick(struct skep_instance *i, void *arg)
+{
 	struct httpd *h = arg;
 
-	(void)c, (void)of_connection;
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
-		h->connections--;
+	(void)i;
+	pthread_mutex_lock(&h->lock);
+	for (struct httpd_client *client = h->clients; client < h->clients + HTTPD_CONNECTIONS; client++)
+		if (client->connection && ++client->age_s >= HTTPD_TOTAL_S)
+			shutdown(client->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&h->lock);
 }
 
 /* Adds a connection. Beyond its own limit libmicrohttpd 0.9.75 locks a mutex twice and its thread hangs for ever. */
@@ -134,6 +159,7 @@ int httpd_start(struct httpd *h, struct skep_instance *i, const struct skep_host
 	h->host = host;
 	h->page = page;
 	h->arg = arg;
+	h->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	h->fd = listen_open(i, host, listen, h->name, sizeof(h->name));
 	if (h->fd < 0)
 		return h->fd;
@@ -148,6 +174,8 @@ int httpd_start(struct httpd *h, struct skep_instance *i, const struct skep_host
 				  MHD_OPTION_END);
 	err = h->mhd ? host->watch_fd(i, h->fd, SKEP_READABLE, accept_ready, h, &h->watch) : -ENOMEM;
 	if (!err)
+		err = host->timer(i, 1000, 1000, deadline_tick, h, &h->deadline);
+	if (!err)
 		return 0;
 	httpd_stop(h);
 	return host->fail(i, err, "listen \"%s\": the server does not start: %s", listen, strerror(-err));
@@ -159,6 +187,8 @@ void httpd_stop(struct httpd *h)
 		return;
 	h->host->timer_close(h->timer);
 	h->timer = NULL;
+	h->host->timer_close(h->deadline);
+	h->deadline = NULL;
 	h->host->watch_close(h->watch);
 	h->watch = NULL;
 	if (h->mhd)

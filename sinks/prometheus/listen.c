@@ -76,7 +76,8 @@ int listen_open(struct skep_instance *i, const struct skep_host *host, const cha
 	if (err)
 		return host->fail(
 			i, err,
-			"listen \"%s\": %s; expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
+			"listen \"%s\": %s; "
+			"expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
 			where, err == -ENOMEM ? "out of memory" : "not understood");
 	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {

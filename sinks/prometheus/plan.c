@@ -148,6 +148,8 @@ static int plan_labels(struct plan *p, bool with_run)
 		err = name ? add_label(p, name, i, 0) : -ENOMEM;
 		free(name);
 	}
+	if (p->spec && (p->spec->flags & METRICS_NO_CONTEXT))
+		return err;
 	for (size_t i = 0; i < N_CONTEXT && !err; i++)
 		if (i > 0 || with_run)
 			err = add_label(p, context_members[i].name, PLAN_CONTEXT, context_members[i].offset);

@@ -43,7 +43,7 @@ static const struct skep_option options[] = {
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct prometheus, listen),
 		.default_value = "127.0.0.1:9477",
-		.help = "address and port that /metrics is served on, \"ADDRESS:PORT\"; there is neither TLS nor a password",
+		.help = "address and port of /metrics, \"ADDRESS:PORT\"; the sink has neither TLS nor a password",
 	},
 	SETTINGS_OPTIONS(struct prometheus, settings, "vanish"),
 	{
@@ -52,7 +52,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct prometheus, created),
 		.default_value = "false",
-		.help = "when each counter began, as OpenMetrics has it; servers before Prometheus 2.50 take it for series of its own",
+		.help = "report when each counter began, as OpenMetrics defines it; servers before Prometheus 2.50 "
+			"take these for series of their own",
 	},
 	{ 0 },
 };

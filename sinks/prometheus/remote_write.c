@@ -43,7 +43,7 @@ struct remote_write {
 
 static const struct skep_option options[] = {
 	HTTP_OPTION_URL(struct remote_write, http, "url",
-			"where to write to, for example \"http://prometheus:9090/api/v1/write\""),
+			"URL to write to, for example \"http://prometheus:9090/api/v1/write\""),
 	SETTINGS_OPTIONS(struct remote_write, settings, "are forgotten, and begin anew"),
 	{
 		.name = "max_age",
@@ -53,7 +53,8 @@ static const struct skep_option options[] = {
 		.default_value = "55m",
 		.min = 1000000000,
 		.max = INT64_MAX,
-		.help = "records that are older are left out and counted as lost: a receiver without out-of-order samples refuses samples older than an hour",
+		.help = "the sink leaves out older records and counts them as lost: a receiver without out-of-order "
+			"samples refuses samples older than an hour",
 	},
 	{
 		.name = "out_of_order",
@@ -61,7 +62,8 @@ static const struct skep_option options[] = {
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct remote_write, out_of_order),
 		.default_value = "false",
-		.help = "the receiver takes samples of any age (out_of_order_time_window, VictoriaMetrics): max_age does not count",
+		.help = "the receiver accepts samples of any age (out_of_order_time_window, VictoriaMetrics): max_age "
+			"has no effect",
 	},
 	{
 		.name = "step",
@@ -71,7 +73,8 @@ static const struct skep_option options[] = {
 		.default_value = "500ms",
 		.min = 1000000,
 		.max = 3600000000000,
-		.help = "samples of a series are at least so far apart, less than the interval; records in between go into the same sample",
+		.help = "shortest time between samples of a series, less than the interval; records in between go into "
+			"the same sample",
 	},
 	HTTP_OPTIONS(struct remote_write, http, "none"),
 	{ 0 },

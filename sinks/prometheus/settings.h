@@ -35,7 +35,7 @@ struct settings {
 			.type = SKEP_O_STRV, \
 			.flags = SKEP_OPT_RELOADABLE, \
 			.offset = offsetof(struct_, member_.streams), \
-			.help = "names of the streams to take, for example [\"tool.sample\", \"process.exit\"]; not set: all", \
+			.help = "names of the streams to add up, for example [\"tool.sample\", \"process.exit\"]; not set: all", \
 		}, \
 		{ \
 			.name = "run_label", \
@@ -52,7 +52,7 @@ struct settings {
 			.default_value = "20000", \
 			.min = 100, \
 			.max = 10000000, \
-			.help = "most time series at a time; further ones are summed in one series a metric, labelled overflow=\"true\"", \
+			.help = "most time series at a time; the sink sums further ones in one series a metric, labelled overflow=\"true\"", \
 		}, \
 	{ \
 		.name = "expire", .type = SKEP_O_TIME, .flags = SKEP_OPT_RELOADABLE, \

@@ -12,7 +12,8 @@ static const struct stream_metrics table[] = {
 	{
 		.stream = "process.exit",
 		.prefix = "process",
-		.labels = "run pipeline task tool container state",
+		.labels = "run pipeline task tool container container_name container_image=container_image_name "
+			  "pod=k8s_pod_name namespace=k8s_namespace_name state",
 		.count = "skep_process_images_total",
 		.count_help = "images of processes that have ended (state replaced: by another exec)",
 	},
@@ -28,7 +29,7 @@ static const struct stream_metrics table[] = {
 	{
 		.stream = "run",
 		.flags = METRICS_NO_VALUES,
-		.labels = "run pipeline state",
+		.labels = "run pipeline engine state",
 		.count = "skep_runs_total",
 		.count_help = "runs that have begun (state running) or ended (state ended)",
 	},
@@ -38,6 +39,14 @@ static const struct stream_metrics table[] = {
 		.labels = "account item kind",
 		.skip = " interval_ns ",
 	},
+	{
+		.stream = "finding",
+		.flags = METRICS_NO_VALUES | METRICS_NO_CONTEXT, /* a label of a container would be a series for each */
+		.labels = "kind severity state",
+		.count = "skep_findings_total",
+		.count_help = "findings that have begun (state open) or are over (state closed)",
+	},
+	{ .stream = "findings", .labels = "kind" },
 	{ .stream = "loss", .labels = "instance stream where" },
 	{
 		.stream = "host.identity",

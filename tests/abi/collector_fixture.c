@@ -80,7 +80,7 @@ struct config *parse(const char *probe, const char *sinks)
 	assert_true(
 		asprintf(
 			&fmt,
-			"{ \"interval\": \"100ms\", \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }",
+			"{ \"interval\": \"100ms\", \"fold_forks\": false, \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }",
 			probe, sinks) > 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

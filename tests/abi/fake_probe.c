@@ -52,6 +52,7 @@ struct fake {
 	const char *fail_while;
 	uint64_t base_ns;
 	bool auto_drained;
+	bool drains;
 	/* state */
 	const struct skep_host *host;
 	struct fake_line *lines, *next;
@@ -75,6 +76,11 @@ static const struct skep_option fake_options[] = {
 	  .offset = offsetof(struct fake, auto_drained),
 	  .default_value = "true",
 	  .help = "after each turn say that everything up to then was emitted" },
+	{ .name = "drains",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct fake, drains),
+	  .default_value = "false",
+	  .help = "drain() says that everything up to now was emitted" },
 	{ .name = "fail_while",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct fake, fail_while),
@@ -219,6 +225,14 @@ static int fake_start(struct skep_instance *inst, void *state)
 	return 0;
 }
 
+static void fake_drain(struct skep_instance *inst, void *state)
+{
+	const struct fake *fake = state;
+
+	if (fake->drains)
+		fake->host->drained(inst, fake_now());
+}
+
 static void fake_flush(struct skep_instance *inst, void *state)
 {
 	struct fake *fake = state;
@@ -270,6 +284,7 @@ static const struct skep_plugin fake_plugin = {
 	.stop = fake_stop,
 	.close = fake_close,
 	.flush = fake_flush,
+	.drain = fake_drain,
 };
 
 SKEP_PLUGIN(fake_plugin, SKEP_KIND_PROBE, "fake", "1.0")

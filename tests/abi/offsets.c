@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.5.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.6.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -94,7 +94,12 @@ AT(skep_process_exec, cwd, 256);
 AT(skep_process_exec, cgroup, 272);
 AT(skep_process_exec, argv, 288);
 AT(skep_process_exec, environ, 304);
-SIZE(skep_process_exec, 320);
+AT(skep_process_exec, parent_comm, 320);
+AT(skep_process_exec, group_leader, 336);
+AT(skep_process_exec, reserved, 340);
+AT(skep_process_exec, exe_size_bytes, 344);
+AT(skep_process_exec, exe_modified_ns, 352);
+SIZE(skep_process_exec, 360);
 
 AT(skep_process_exit, status, 0);
 AT(skep_process_exit, threads_peak, 4);
@@ -130,7 +135,8 @@ AT(skep_process_live, cwd, 232);
 AT(skep_process_live, cgroup, 248);
 AT(skep_process_live, argv, 264);
 AT(skep_process_live, environ, 280);
-SIZE(skep_process_live, 296);
+AT(skep_process_live, group_leader, 296);
+SIZE(skep_process_live, 304);
 
 AT(skep_process_oom, cgroup_id, 0);
 AT(skep_process_oom, limit_bytes, 8);
@@ -251,7 +257,14 @@ AT(skep_host, batch_answer, 280);
 AT(skep_host, settle_soon, 288);
 AT(skep_host, mark, 296);
 AT(skep_host, process_read, 336);
-SIZE(skep_host, 344);
+AT(skep_host, boundaries, 344);
+SIZE(skep_host, 352);
+
+AT(skep_boundaries, size, 0);
+AT(skep_boundaries, generation, 4);
+AT(skep_boundaries, names, 8);
+AT(skep_boundaries, programs, 16);
+SIZE(skep_boundaries, 24);
 
 AT(skep_process_text, size, 0);
 AT(skep_process_text, error, 4);
@@ -326,7 +339,9 @@ AT(skep_plugin, attach, 160);
 AT(skep_plugin, detach, 168);
 AT(skep_plugin, mark, 176);
 AT(skep_plugin, settled, 184);
-SIZE(skep_plugin, 192);
+/* 1.6 */
+AT(skep_plugin, drain, 192);
+SIZE(skep_plugin, 200);
 
 IS(SKEP_T_U64, 1);
 IS(SKEP_T_I64, 2);
@@ -361,6 +376,8 @@ IS(SKEP_ROLE_DETAIL, 10);
 IS(SKEP_ROLE_PROC_EXCLUDED, 11);
 IS(SKEP_EXEC_JUDGED, 2);
 IS(SKEP_EXEC_WAS_EXCLUDED, 4);
+IS(SKEP_EXEC_BOUNDARY, 8);
+IS(SKEP_EXEC_TTY, 16);
 IS(SKEP_EXEC_UNKNOWN_SHIFT, 8);
 IS(SKEP_LEDGER_REFERENCE, 1u);
 IS(SKEP_LEDGER_MEMO, 2u);
@@ -379,6 +396,9 @@ IS(SKEP_FINAL_RUN_DELAY_PARTIAL, 4u);
 IS(SKEP_LIVE_ZOMBIE, 1u);
 IS(SKEP_LIVE_STATE_RUNNING, 2u);
 IS(SKEP_LIVE_STATE_BLOCKED, 4u);
+IS(SKEP_LIVE_BOUNDARY, 8u);
+IS(SKEP_LIVE_TTY, 16u);
+IS(SKEP_ENVIRON_CUT, 159u);
 IS(SKEP_KIND_PROBE, 1);
 IS(SKEP_KIND_SINK, 2);
 
@@ -408,7 +428,7 @@ IS(SKEP_BATCH_SPLIT, 5);
 IS(SKEP_BATCH_SUSPECT, 6);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 5);
+IS(SKEP_ABI_MINOR, 6);
 IS(SKEP_READ_CMDLINE, 1u);
 IS(SKEP_READ_ENVIRON, 2u);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);

@@ -132,6 +132,22 @@ static void events_carry_their_context(void **state)
 	json_decref(all);
 }
 
+/* A facet probe that reports when the host asks: records of ended processes need not wait until its next interval. */
+static void ended_processes_leave_when_the_probe_drains(void **state)
+{
+	(void)state;
+	script(pipeline);
+	assert_int_equal(make(false, "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"auto_drained\": false, "
+			      "\"drains\": true }", SINK), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	run_for(100);
+	assert_int_equal(collector_processes(t.collector), 2);
+	run_for(1700); /* less than TRACK_PATIENCE_NS */
+	assert_int_equal(collector_processes(t.collector), 0);
+	assert_int_equal(track_stats(collector_track(t.collector))->facet_late, 0);
+	stop(0);
+}
+
 /* Every batch has a key of its own. */
 static void keys_are_unique(json_t *all)
 {
@@ -467,6 +483,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_run),
+		TEST(ended_processes_leave_when_the_probe_drains),
 		TEST(events_carry_their_context),
 		TEST(a_busy_sink_gets_all_in_the_end),
 		TEST(a_refusing_sink_is_counted),

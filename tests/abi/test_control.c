@@ -169,6 +169,7 @@ static int set_up_control(void **state)
 static int tear_down_control(void **state)
 {
 	struct stat st;
+	char *all = NULL;
 
 	if (!t.stopped)
 		stop(0);
@@ -176,6 +177,9 @@ static int tear_down_control(void **state)
 	control = NULL;
 	run_for(20);
 	assert_int_equal(lstat(path, &st), -1); /* the collector removed the file */
+	assert_true(asprintf(&all, "%s" CONTROL_OPEN_ENDING, path) > 0);
+	assert_int_equal(lstat(all, &st), -1);
+	free(all);
 	free(path);
 	return tear_down(state);
 }
@@ -341,11 +345,28 @@ static struct client *client_of(uid_t uid)
 {
 	struct client *c;
 
-	control->file.group = 65534;
+	control->doors[CONTROL_MEMBERS].file.group = 65534;
 	assert_int_equal(chmod(path, 0666) || chmod(t.dir, 0711), 0);
 	assert_int_equal(setegid(65534) || seteuid(uid), 0);
 	c = client_new();
 	assert_int_equal(seteuid(0) || setegid(0), 0);
+	return c;
+}
+
+/* A user who is not in group skep, at the socket for all users. */
+static struct client *stranger(uid_t uid)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	char *all = NULL;
+
+	assert_non_null(c);
+	assert_true(asprintf(&all, "%s" CONTROL_OPEN_ENDING, path) > 0);
+	assert_int_equal(chmod(t.dir, 0711), 0);
+	assert_int_equal(setegid(uid) || seteuid(uid), 0);
+	c->fd = connect_to(all);
+	assert_int_equal(seteuid(0) || setegid(0), 0);
+	assert_true(c->fd >= 0);
+	free(all);
 	return c;
 }
 
@@ -382,6 +403,64 @@ static void places_of_a_user(void **state)
 	client_free(c);
 	while (n > 0)
 		client_free(all[--n]);
+}
+
+/* Users who are not in group skep have requests and places of their own, and never those of members. */
+static void users_outside_the_group(void **state)
+{
+	static const char *const for_members[] = { "status", "plugins", "details", "runs", "loglevel", "reload", "stats",
+						   "rules" };
+	struct client *all[CONTROL_STRANGERS], *flood[CONTROL_CLIENTS_MAX - 4], *c;
+	struct stat st;
+	char line[64], *file = NULL;
+	json_t *o;
+	size_t n = 0;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	c = stranger(1001);
+	for (size_t i = 0; i < sizeof(for_members) / sizeof(for_members[0]); i++) {
+		snprintf(line, sizeof(line), "{\"request\":\"%s\"}", for_members[i]);
+		assert_error(c, line, "permission", "sudo usermod -aG skep NAME");
+	}
+	assert_error(c, "{\"request\":\"attach\",\"detail\":\"width\"}", "permission", "uid 1001 may not ask `attach`");
+	assert_error(c, "{\"request\":\"detach\",\"id\":1}", "permission", "usermod");
+	assert_error(c, "{\"request\":\"recognize\",\"pid\":100}", "permission", "process 100 is another user's");
+	assert_error(c, "{\"request\":\"recognize\",\"run\":\"last\"}", "not_found", "no such live run");
+	assert_error(c, "{\"request\":\"lake_copy\"}", "not_supported", "no sink \"lake\" runs");
+	assert_error(c, "{\"request\":\"task_begin\",\"task\":\"x\"}", "not_found", "does not record");
+	o = ask(c, "{\"request\":\"version\"}");
+	assert_true(json_is_false(json_object_get(o, "member")));
+	json_decref(o);
+	client_free(c);
+	c = client_of(1001);
+	o = ask(c, "{\"request\":\"version\"}");
+	assert_true(json_is_true(json_object_get(o, "member")));
+	json_decref(o);
+	client_free(c);
+	run_for(20);
+
+	while (n < CONTROL_STRANGERS_USER)
+		all[n++] = stranger(1001);
+	assert_busy(stranger(1001), "uid 1001 has 6 connections");
+	while (n < CONTROL_STRANGERS)
+		all[n++] = stranger(1002);
+	assert_busy(stranger(1003), "for users who are not in group skep");
+	/* each is refused, and takes no place while its refusal is written */
+	for (size_t i = 0; i < sizeof(flood) / sizeof(flood[0]); i++)
+		flood[i] = stranger(1003);
+	c = client_of(1004);
+	assert_ok(c, "{\"request\":\"runs\"}");
+	for (size_t i = 0; i < sizeof(flood) / sizeof(flood[0]); i++)
+		client_free(flood[i]);
+	client_free(c);
+	while (n > 0)
+		client_free(all[--n]);
+	assert_true(asprintf(&file, "%s" CONTROL_OPEN_ENDING, path) > 0);
+	assert_int_equal(lstat(file, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0666);
+	free(file);
 }
 
 /* ---- runs ------------------------------------------------------------------------ */
@@ -672,7 +751,7 @@ static void who_never_reads_is_dropped(void **state)
 	assert_true(number(o, "dropped") + heard >= 25000);
 	json_decref(o);
 	for (struct control_client *client = control->clients; client; client = client->next)
-		if (client->attachments) /* the one that never reads: half a minute has passed */
+		if (client->attachments) /* the client that never reads: pretends that half a minute has passed */
 			client->taken_ns -= CONTROL_STALLED_NS;
 	for (int i = 0; i < 400 && attached() > 0; i++)
 		run_for(5);
@@ -781,6 +860,65 @@ static void the_successors_file_stays(void **state)
 	free(at);
 }
 
+/* Reads lines to the end of a list. Returns the number of processes in it; *ret_first: the first one. */
+static size_t watched(struct client *c, json_t **ret_first)
+{
+	size_t n = 0;
+
+	for (;;) {
+		json_t *line = hear(c), *live = json_object_get(line, "live");
+		bool over = json_object_get(line, "sampled_ns") != NULL;
+
+		assert_non_null(line);
+		if (live && !n)
+			*ret_first = json_incref(json_array_get(live, 0));
+		n += json_array_size(live);
+		if (over)
+			assert_int_equal(number(line, "dropped"), 0);
+		json_decref(line);
+		if (over)
+			return n;
+	}
+}
+
+/* A member gets every process, and again only those that change; a user outside the group none of others' processes. */
+static void processes_that_are_watched(void **state)
+{
+	struct client *c = client_new(), *other[CONTROL_WATCHES_STRANGERS + 1];
+	json_t *first = NULL, *o;
+	size_t n = 0;
+
+	(void)state;
+	run_for(50);
+	assert_ok(c, "{\"request\":\"watch\"}");
+	assert_int_equal(watched(c, &first), 1);
+	assert_int_equal(number(first, "pid"), 100);
+	assert_int_equal(number(first, "image"), 0);
+	assert_string_equal(string(first, "exe"), "/bin/sh");
+	assert_true(json_is_null(json_object_get(first, "net_rx_bytes")));
+	json_decref(first);
+	assert_error(c, "{\"request\":\"watch\"}", "busy", "watches processes already");
+	assert_error(c, "{\"request\":\"watch\",\"pid\":1}", "bad_request", "no key");
+	assert_ok(c, "{\"request\":\"runs\"}"); /* the connection serves requests meanwhile */
+	assert_non_null(collector_track(t.collector));
+	if (geteuid() == 0) {
+		for (; n < CONTROL_WATCHES_STRANGERS; n++) {
+			other[n] = stranger((uid_t)(1001 + n));
+			o = ask(other[n], "{\"request\":\"watch\"}");
+			assert_true(json_is_true(json_object_get(o, "ok")) && json_is_false(json_object_get(o, "member")));
+			json_decref(o);
+			assert_int_equal(watched(other[n], &first), 0);
+		}
+		other[n] = stranger(1001);
+		assert_error(other[n++], "{\"request\":\"watch\"}", "busy", "too many clients");
+		while (n > 0)
+			client_free(other[--n]);
+	}
+	client_free(c);
+	run_for(50);
+	assert_int_equal(control->n_watches, 0); /* nobody watches: the tracker tells nobody */
+}
+
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, set_up_control, tear_down_control)
 
 int main(void)
@@ -792,6 +930,8 @@ int main(void)
 		TEST(too_long),
 		TEST(too_many),
 		TEST(places_of_a_user),
+		TEST(users_outside_the_group),
+		TEST(processes_that_are_watched),
 		TEST(time_of_a_user),
 		TEST(runs_of_clients),
 		TEST(runs_whose_client_goes),

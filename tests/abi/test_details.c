@@ -218,6 +218,47 @@ static void of_a_run(void **state)
 	json_decref(all);
 }
 
+/* Reports a whole process. True: its record waits for a probe. */
+static bool ended_waits(uint32_t pid, uint64_t end_ns)
+{
+	struct skep_upid upid = { .pid = pid, .start_ns = end_ns - 1 };
+	struct track *track = t.collector->track;
+	struct skep_process_final final = { 0 };
+	struct skep_process_fork fork = { 0 };
+	struct skep_process_exit exit = { 0 };
+
+	track_record(track, SKEP_ROLE_PROC_FORK, &upid, end_ns - 1, &fork, end_ns);
+	track_record(track, SKEP_ROLE_PROC_EXIT, &upid, end_ns, &exit, end_ns);
+	track_record(track, SKEP_ROLE_PROC_FINAL, &upid, end_ns, &final, end_ns);
+	return proctab_latest(track_table(track), pid) != NULL;
+}
+
+static void drained(const char *probe, uint64_t time_ns)
+{
+	for (struct skep_instance *inst = t.collector->instances; inst; inst = inst->next)
+		if (strcmp(inst->name, probe) == 0)
+			inst->host.drained(inst, time_ns);
+}
+
+/* The record waits until the probe of an attached detail has drained: records of the detail still find the process. */
+static void the_ended_wait_for_its_probe(void **state)
+{
+	struct detail_spec s = spec("width");
+	uint64_t now;
+
+	(void)state;
+	begin_with("");
+	now = clock_boot_ns();
+	drained("fake", UINT64_MAX - 1); /* fake has facets: the record would wait for it, too */
+	attach(&s);
+	collector_facets_drained(t.collector); /* as each tick does */
+	assert_false(ended_waits(300, now)); /* no wait for a probe that never calls drained() */
+	drained("detail", now);
+	assert_true(ended_waits(301, now + 1));
+	drained("detail", now + 1);
+	assert_null(proctab_latest(track_table(t.collector->track), 301));
+}
+
 /*
  * All events in random order: sessions, their processes, runs by name, details of them, samples, ticks, reloads. The
  * test plays the kernel: a child inherits its parent's byte of the verdict map before any record reports the child.
@@ -597,6 +638,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(its_time_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_gives_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(of_a_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_ended_wait_for_its_probe, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(signals_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_books, set_up, tear_down),

@@ -193,6 +193,12 @@ static void test_1_5(void **state)
 	probe("abi15", 5);
 }
 
+static void test_1_6(void **state)
+{
+	HERE();
+	probe("abi16", 6);
+}
+
 /* Records by today's tables, read with their strides. */
 static void test_sink(void **state)
 {
@@ -246,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_1_3),
 		cmocka_unit_test(test_1_4),
 		cmocka_unit_test(test_1_5),
+		cmocka_unit_test(test_1_6),
 		cmocka_unit_test(test_sink),
 	};
 

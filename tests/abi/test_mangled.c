@@ -514,7 +514,7 @@ static void test_refused_after_loading(void **state)
 	} cases[] = {
 		{ "no descriptor", "skep_plugin_entry() returned no descriptor" },
 		{ "other magic", "bad magic 0x12345678 in the descriptor" },
-		{ "other minor", "descriptor and note disagree: ABI 1.6 and 1." MINOR },
+		{ "other minor", "descriptor and note disagree: ABI 1.7 and 1." MINOR },
 		{ "other kind", "descriptor and note disagree: kind 2 and 1" },
 		{ "other name", "descriptor and note disagree: name \"somebody\" and \"good\"" },
 		{ "other version", "descriptor and note disagree: version \"9.9\" and \"1.0\"" },

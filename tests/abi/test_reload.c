@@ -50,7 +50,7 @@ static struct config *parsed(const char *interval, const char *more, const char 
 	assert_true(
 		asprintf(
 			&fmt,
-			"{ \"interval\": \"%s\", \"plugin_dirs\": [ \"%%1$s\" ],\n%s\"probes\": [\n%s ],\n\"sinks\": [\n%s ] }",
+			"{ \"interval\": \"%s\", \"fold_forks\": false, \"plugin_dirs\": [ \"%%1$s\" ],\n%s\"probes\": [\n%s ],\n\"sinks\": [\n%s ] }",
 			interval, more, probes, sinks) > 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

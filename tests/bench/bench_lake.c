@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_lake FOLDER [ROWS [BATCH [NORMAL|FULL]]] - writes process records into a new
+ * bench_lake FOLDER [ROWS [BATCH [NORMAL|FULL [PER_RUN]]]] - writes process records into a new
  * lake in FOLDER through the sink plugin and prints rows/s, CPU and bytes per row; then
- * how long the report of a run of 20,000 processes takes.
+ * how long the report of a run of PER_RUN (20,000) processes takes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,6 @@
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
-
-#define PER_RUN 20000
 
 static double now(clockid_t clock)
 {
@@ -47,6 +45,7 @@ int main(int argc, char **argv)
 {
 	uint64_t rows = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000, n = 0;
 	uint64_t per_batch = argc > 3 ? strtoull(argv[3], NULL, 10) : 500;
+	uint64_t per_run = argc > 5 ? strtoull(argv[5], NULL, 10) : 20000;
 	double wall = 0, used = 0, worst = 0, t0, c0, t;
 	struct lake_report *report = NULL;
 	struct lake *lake = NULL;
@@ -54,8 +53,8 @@ int main(int argc, char **argv)
 	struct skep_mock m;
 	struct stat st;
 
-	if (argc < 2 || argc > 5 || !rows || !per_batch) {
-		fprintf(stderr, "usage: bench_lake FOLDER [ROWS [BATCH [NORMAL|FULL]]]\n");
+	if (argc < 2 || argc > 6 || !rows || !per_batch || !per_run) {
+		fprintf(stderr, "usage: bench_lake FOLDER [ROWS [BATCH [NORMAL|FULL [PER_RUN]]]]\n");
 		return 2;
 	}
 	skep_mock_init(&m, skep_plugin_entry(NULL));
@@ -71,8 +70,8 @@ int main(int argc, char **argv)
 		struct record_run r;
 
 		for (uint64_t k = 0; k < per_batch && n < rows; k++, n++) {
-			if (n % PER_RUN == 0) {
-				snprintf(run, sizeof(run), "20261110T0000-%06" PRIu64, n / PER_RUN);
+			if (n % per_run == 0) {
+				snprintf(run, sizeof(run), "20261110T0000-%06" PRIu64, n / per_run);
 				records_run(run, "running", 1000 * SECOND + n * 20000000, &r);
 				records_add_run(b, &r);
 			}

@@ -8,8 +8,8 @@
 --details: instead of the peers, skep with its details of "sched" attached to the whole host:
 one by one, and all three.
 
-Environment: SKEPD (the daemon), SKEP, SKEP_PLUGIN_DIRS, BENCH_BIN (where storm, tiny,
-switch, threads are).  Root.  Each round runs every load under every tool, in turn; medians of
+Environment: SKEPD (the daemon), SKEP, SKEP_PLUGIN_DIRS, EXACT_BIN (where storm and tiny are), BENCH_BIN (where
+switch and threads are).  Root.  Each round runs every load under every tool, in turn; medians of
 the differences to "none" of the same round are printed:
 
   load CPU   user + system of the load and all its children (wait4), against none
@@ -26,6 +26,7 @@ import atexit
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -34,14 +35,33 @@ import sys
 import tempfile
 import time
 
-BIN = os.environ.get("BENCH_BIN", ".")
+BIN, EXACT = os.environ["BENCH_BIN"], os.environ["EXACT_BIN"]
 WORK = tempfile.mkdtemp(prefix="skep-cost.")
 BPFTRACE = "tracepoint:sched:sched_process_exec { printf(\"%d %s\\n\", pid, comm); } tracepoint:sched:sched_process_exit { printf(\"%d\\n\", pid); }"
 
 
+def probes_of(path):
+    """The configuration as skepd reads it: JSON with comments."""
+    text = open(path).read()
+    text = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda m: m.group(1) or " ", text, flags=re.S)
+    return json.loads(text)["probes"]
+
+
+def tree_of(pids):
+    """the processes and their children: skepd has readers"""
+    found = list(pids)
+    for pid in found:
+        for path in glob.glob(f"/proc/{pid}/task/*/children"):
+            try:
+                found += [int(c) for c in open(path).read().split()]
+            except OSError:
+                pass
+    return found
+
+
 def cpu_of(pids):
     total = 0
-    for pid in pids:
+    for pid in tree_of(pids):
         for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
             try:
                 total += int(open(path).read().split()[0])
@@ -68,10 +88,10 @@ PROBES = [{"plugin": "proc", "required": True}, {"plugin": "sched"}]
 
 class Tool:
     """probes: of skepd's configuration, None: no skepd (or a peer); details: attached to the host, "all": every
-    detail"""
+    detail; more: further keys of the configuration; build: the build tree of the skepd, default: SKEPD"""
 
-    def __init__(self, name, probes=None, details=()):
-        self.name, self.children, self.programs = name, [], set()
+    def __init__(self, name, probes=None, details=(), more=None, build=None):
+        self.name, self.children, self.programs, self.more, self.build = name, [], set(), more or {}, build
         self.details = DETAILS.get(name, details)
         self.probes = probes or (PROBES if name == "skep" or self.details else None)
 
@@ -84,8 +104,8 @@ class Tool:
             with open(conf, "w") as f:
                 json.dump({"interval": "5s", "probes": self.probes,
                            "sinks": [{"plugin": "lake", "path": os.path.join(WORK, "lake")}],
-                           "control": {"socket": os.path.join(WORK, "socket")}}, f)
-            commands = [[os.environ["SKEPD"], "-f", "-c", conf]]
+                           "control": {"socket": os.path.join(WORK, "socket")}, **self.more}, f)
+            commands = [[f"{self.build}/skepd" if self.build else os.environ["SKEPD"], "-f", "-c", conf]]
         elif self.name == "execsnoop":
             commands = [["/usr/sbin/execsnoop"], ["/usr/sbin/exitsnoop"]]
         elif self.name == "bpftrace":
@@ -93,7 +113,8 @@ class Tool:
         else:
             commands = []
         for c in commands:
-            self.children.append(subprocess.Popen(c, stdout=null, stderr=null, stdin=subprocess.DEVNULL))
+            env = dict(os.environ, SKEP_PLUGIN_DIRS=f"{self.build}/plugins-run") if self.build else None
+            self.children.append(subprocess.Popen(c, stdout=null, stderr=null, stdin=subprocess.DEVNULL, env=env))
         time.sleep(3 if self.name == "bpftrace" else 1.5 if commands else 0.2)
         atexit.register(self.stop)  # also when this ends by an error
         for c in self.children:
@@ -144,19 +165,20 @@ def loads(quick):
     n = 3 if quick else 10
     return {
         "compile": ["sh", "-c", f"make -s -C {src} clean && make -s -j2 -C {src}"],
-        "exec": [f"{BIN}/storm", f"{BIN}/tiny", "0", "1" if quick else "3"],
+        "exec": [f"{EXACT}/storm", f"{EXACT}/tiny", "0", "1" if quick else "3"],
         "switch": [f"{BIN}/switch", str(30000 * n)],
         "threads": [f"{BIN}/threads", str(6000 * n)],
     }
 
 
 def settle(tool):
-    """waits until the tool has done the work that the load gave it: its backlog belongs to the load that caused it"""
+    """waits until the tool has done the work that the load gave it: its backlog belongs to the load that caused it.
+    skepd commits the record of an ended process up to a second later."""
     last = tool.cpu()
-    for _ in range(20):
-        time.sleep(0.5)
+    for _ in range(8):
+        time.sleep(2.5)
         now = tool.cpu()
-        if now - last < 0.005:
+        if now - last < 0.02:
             break
         last = now
     return tool.cpu()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/bench/delivery.py - what it costs to deliver, for every sink: the table in docs/inside/measurements.md.
+"""tests/bench/delivery.py - measures the cost of delivery for every sink: the table in docs/inside/measurements.md.
 
   delivery.py [--rounds N] [--records N] [--only WORD,...] [--real SINK=URL ...] [--disk FOLDER]
 

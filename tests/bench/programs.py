@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/programs.py - what a run of each BPF program takes, by plugin and detail.
 
-  programs.py [--plugins proc,sched,io,net,cgroup] [--seconds N]
+  programs.py [--plugins proc,sched,io,net,files,cgroup] [--seconds N]
 
 Each plugin alone in a skepd, first as it is, then with each of its details attached to the whole
 host, under loads that call its programs: processes, switches, block and file I/O, connections,
@@ -73,7 +73,7 @@ def details_of(plugin):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--plugins", default="proc,sched,io,net,cgroup")
+    ap.add_argument("--plugins", default="proc,sched,io,net,files,cgroup")
     ap.add_argument("--seconds", type=int, default=2)
     args = ap.parse_args()
     missing = [t for t in ("stress-ng", "fio") if not shutil.which(t)]

@@ -59,7 +59,9 @@ def first_record(pins):
         d = Daemon()
         ready.append(d.ready)
         cpu.append(d.cpu())
-        first.append(d.until(lambda: os.path.exists(work + "/out") and '"process.exit"' in open(work + "/out").read(1 << 16)))
+        d.until(lambda: os.path.exists(work + "/out"))
+        with open(work + "/out") as out:
+            first.append(d.until(lambda: '"process.exit"' in out.read()))
         d.stop()
         storm.terminate()
         storm.wait()

@@ -20,9 +20,7 @@ over the rounds:
 Environment: SKEPD, SKEP, SKEP_PLUGIN_DIRS.  Root; stress-ng, and bwa, samtools, bcftools for the pipeline.
 """
 import argparse
-import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -40,13 +38,6 @@ STRESSORS = {  # operations: a second or two each on a machine with 2 cores
     "sock": ["--sock", "1", "--sock-ops", 1000],
     "mmap": ["--mmap", "1", "--mmap-bytes", "16M", "--mmap-ops", 100],
 }
-
-
-def probes_of(path):
-    """The configuration as skepd reads it: JSON with comments."""
-    text = open(path).read()
-    text = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda m: m.group(1) or " ", text, flags=re.S)
-    return json.loads(text)["probes"]
 
 
 def command(load, scale):
@@ -71,7 +62,7 @@ def main():
     missing = sorted(t for t in needed if not shutil.which(t))
     if missing:
         sys.exit(f"stressors.py: not here: {', '.join(missing)}; remedy: apt-get install -y {' '.join(missing)}")
-    probes = probes_of(args.conf)
+    probes = cost.probes_of(args.conf)
     tools = {
         "nothing": lambda: cost.Tool("nothing"),
         "default": lambda: cost.Tool("default", probes),

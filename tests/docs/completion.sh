@@ -5,7 +5,7 @@ set -eu
 : "${SKEP:?}" "${SKEP_DEV:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: this is about texts, and has been tried without"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares texts; the build without sanitizers runs it"; exit 77; }
 failed=0 checked=0
 fail() { echo "FAIL: $*"; failed=$((failed + 1)); }
 made=$abs_builddir/completions

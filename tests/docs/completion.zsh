@@ -21,16 +21,16 @@ read_until() {
 zpty -b z "TERM=dumb zsh -f -i"
 zpty -w z "PS1= PS2= RPS1=; unsetopt zle_bracketed_paste; stty cols 400 rows 2000; fpath=($folder \$fpath); autoload -Uz compinit; compinit -u -D; \
 LISTMAX=0; setopt nobeep autolist nolistambiguous nomenucomplete noalwayslastprompt; zstyle ':completion:*' list-separator '#'; \
-zstyle ':completion:*' menu no; bindkey '^I' list-choices; print re''ady"
-read_until ready
+zstyle ':completion:*' menu no; bindkey '^I' list-choices; zle-line-init() { print -rn '<re''ady>' }; zle -N zle-line-init"
+read_until '<ready>'
 
 while IFS='|' read -r typed word; do
 	if [[ $typed != "$last" ]]; then
 		last=$typed
-		# Tab lists; Ctrl-U empties the line; the output after that ends the list.
-		zpty -w -n z "$typed"$'\t'$'\025'
-		zpty -w z "print do''ne"
-		read_until $'done'
+		# Tab lists; Ctrl-U empties the line, and the return ends it. The line editor prints <ready> when it has
+		# switched the terminal: a Tab that is typed before this reaches the terminal's own editor, and is lost.
+		zpty -w z "$typed"$'\t'$'\025'
+		read_until '<ready>'
 		listed=$REPLY
 	fi
 	count=$((count + 1))

@@ -3,7 +3,7 @@
 """links.py TREE: every relative link of every Markdown page leads to a file, and its anchor to a heading of that file;
 every path of this tree that a page names in backquotes exists.
 
-Prints PAGE: LINK: what is wrong, and exits with 1. It also wants every page below docs/ in the index, docs/README.md.
+For each error prints PAGE: LINK: the error, and exits with 1. The index, docs/README.md, must have every page of docs/.
 """
 import glob
 import os

@@ -6,14 +6,14 @@ set -eu
 : "${SKEP:?}" "${SKEP_DEV:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: this is about texts, and has been tried without"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares texts; the build without sanitizers runs it"; exit 77; }
 failed=0 checked=0
 fail() { echo "FAIL: $*"; failed=$((failed + 1)); }
 
 # page NAME: its path, in a build from git or from a tarball
 page() { if [ -e "$abs_builddir/man/$1" ]; then echo "$abs_builddir/man/$1"; else echo "$abs_srcdir/man/$1"; fi; }
 
-# Options at the beginning of a line of help, without those that their descriptions mention.
+# Options at the beginning of a line of help, without options inside of descriptions.
 help_options() { sed -nE 's/^ {2,}(-[A-Za-z], )?(--[a-z][a-z-]*).*/\2/p' | sort -u; }
 # Options that are terms of a page: the line after .TP.
 page_options() { grep -A1 '^\.TP' | sed -nE 's/.*\\fB(\\-\\-[a-z\\-]*)\\fP.*/\1/p' | tr -d '\\' | sort -u; }

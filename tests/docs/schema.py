@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""schema.py SKEPD CONFIG...: the schema that `skepd --schema` prints against `skepd -t`.
+"""schema.py SKEPD CONFIG...: the schemas that `skepd --schema` and `--schema-recognizers` print against `skepd -t`.
 
 Every key of the file, of its sections, of its entries, and every option of every plugin is
 given values of every type, each on a line of its own: the lines that skepd -t refuses must
 be those that the schema refuses.  What only skepd -t can know (two instances of one name, or more than 64 bits)
 is not among the values.
 """
+import glob
 import json
+import os
 import re
 import subprocess
 import sys
@@ -137,6 +139,48 @@ for kind in ("probes", "sinks"):
 for file in sys.argv[2:]:
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", open(file).read(), flags=re.S)
     for e in validator.iter_errors(json.loads(text)):
+        failed += 1
+        print(f"{file}: {e.message}")
+    count += 1
+
+# Tables of recognizers: each key of an entry, of a mark and of a way to a fact, and the tables that come with skep.
+schema = json.loads(subprocess.run([skepd, "--schema-recognizers"], capture_output=True, text=True, check=True, timeout=60).stdout)
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
+good = {"engine": "x", "class": "workflow"}
+runs, source = {"programs": ["x"]}, {"from": "cwd", "as": "name"}
+entry_keys = schema["properties"]["recognizers"]["items"]["properties"]
+mark_keys = entry_keys["run"]["items"]["properties"]
+source_keys = mark_keys["facts"]["items"]["properties"]
+values = WRONG + ["workflow", "memory_mib", "cwd", "tool = 'x'", ["tool = 'x'"], ["x"], 1000, 1001, False, "x" * 32, "x" * 33, "(?<name>.)", [{}]]
+entries = [({**good, key: v}, f"entry: {key}", v) for key in [*entry_keys, "enigne"] for v in values if key not in ("tests", "why")]
+entries += [({k: v for k, v in good.items() if k != key}, f"entry without {key}", None) for key in good]
+entries += [({**good, kind: [{**base, key: v}]}, f"{kind}: {key}", v) for kind, base in (("run", runs), ("run", {}), ("task", {}), ("task", {"child": True}), ("learn", {}))
+            for key in [*mark_keys, "wen"] for v in values]
+entries += [({**good, "task": [{"facts": [{**base, key: v}]}]}, f"facts: {key}", v)
+            for base in (source, {"from": "cwd"}, {"as": "name"}, {"re": "(?<name>.)"}) for key in [*source_keys, "form"] for v in values]
+one, line = {"path": "{cwd}/x"}, {"lines": 3, "re": "(?<name>.)"}
+values += ["{cwd}/x", "/a/~1b", "/a~b"]
+entries += [({**good, "task": [{"file": {**base, key: v}}]}, f"file: {key}", v) for base in (one, {"where": "/x", "equals": "cwd"}, {**one, "where": "/x", "equals": "cwd"})
+            for key in ["path", "where", "equals", "behind", "folder"] for v in values]
+entries += [({**good, "task": [{"file": one, "facts": [{**base, key: v}]}]}, f"facts of a file: {key}", v) for base in (line, {"value": "/x", "as": "name"})
+            for key in source_keys for v in values]
+with tempfile.NamedTemporaryFile("w", suffix=".json") as table:
+    table.write('{ "recognizers": [\n%s\n] }' % ",\n".join(json.dumps(e) for e, _, _ in entries))
+    table.flush()
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+        json.dump({"recognizers": [table.name]}, f)
+        f.flush()
+        run = subprocess.run([skepd, "-t", "-c", f.name], capture_output=True, text=True, timeout=60)
+    skepd_says = {int(m[1]): m[2] for m in re.finditer(rf"^{re.escape(table.name)}:(\d+)(?::\d+)?: error: (.*)$", run.stderr, re.M)}
+schema_says = errors({"recognizers": [e for e, _, _ in entries]}, 2)
+# Only skepd -t reads conditions, patterns, names of fields and those in braces, and counts.
+reads = re.compile(r"of the condition|regular expression|has no named group|there is no text|is no text|no pattern|malformed|pattern|too many|fact \"")
+for i, (_, what, value) in enumerate(entries):
+    if not (skepd_says.get(i + 2) and reads.search(skepd_says[i + 2])):
+        compare(what, value, skepd_says.get(i + 2), schema_says.get(("recognizers", i)))
+for file in sorted(glob.glob(os.path.join(os.path.dirname(sys.argv[2]), "workflows.d", "*.json"))):
+    for e in validator.iter_errors(json.loads(re.sub(r"^\s*//.*$", "", open(file).read(), flags=re.M))):
         failed += 1
         print(f"{file}: {e.message}")
     count += 1

@@ -4,5 +4,5 @@
 set -eu
 : "${SKEPD:?}" "${abs_srcdir:?}"
 python3 -c 'import jsonschema' 2>/dev/null || { echo "skip: no python3-jsonschema"; exit 77; }
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: this is about texts, and has been tried without"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares texts; the build without sanitizers runs it"; exit 77; }
 python3 "$abs_srcdir/tests/docs/schema.py" "$SKEPD" "$abs_srcdir/etc/skepd.conf"

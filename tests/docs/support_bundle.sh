@@ -32,7 +32,7 @@ X
 chmod 0640 "$work/skepd.conf"
 "$SKEPD" -c "$work/skepd.conf" >"$work/log" 2>&1 &
 pid=$!
-for _ in $(seq 100); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
+for _ in $(seq 1200); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
 [ -S "$work/s.sock" ] || { cat "$work/log"; fail "skepd does not start"; }
 # The secret can be found: the failed sink's reason has the URL.
 "$SKEP" status --json --socket "$work/s.sock" >"$work/status"

@@ -30,7 +30,7 @@ class Attached:
 
 
 def until_attached(n):
-    for _ in range(200):
+    for _ in range(1200):
         out = subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout
         if out.count('"detail"') >= n:
             return

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A program, a folder, arguments, a run and a task whose names are not UTF-8 and contain an escape sequence. Rules match
-# the bytes; all output of skepd and skep is UTF-8 (docs/reference/text.md), valid JSON where it is JSON, and moves no
-# cursor.
+# A program, a folder, arguments, a run and a task have names that are not UTF-8 and contain an escape sequence. Rules
+# match the bytes. All output of skepd and skep is UTF-8 (docs/reference/text.md), JSON output is valid JSON, and no
+# output moves the cursor.
 name=bytes
 . "${0%/*}/daemon_lib.sh"
 b=$'caf\xe9\xff\e[7m' # Latin-1, no character at all, and "inverse"
@@ -10,7 +10,7 @@ place=$dir/$b
 mkdir "$place"
 cp "$(command -v dash || command -v sh)" "$place/t$b" || fail "no shell to copy"
 
-# utf8 FILE...: only UTF-8, and no control characters, neither C0 nor C1.
+# utf8 FILE...: fails unless the files are UTF-8 without control characters, C0 or C1.
 utf8() {
 	python3 - "$@" 2>"$dir/why" <<'EOT' || fail "$name: $* is not clean: $(tail -1 "$dir/why")"
 import sys, unicodedata
@@ -43,7 +43,7 @@ cat >"$dir/conf" <<EOT
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ], "control": { "socket": "$dir/s.sock" } }
 EOT
 start
-# start_program: a program that lives until its input ends.
+# start_program: starts a program that lives until its input ends.
 mkfifo "$dir/life"
 (cd "$place" && SKEP_TASK=$b exec "./t$b" -c 'read -r line; exit 3' "$b" <"$dir/life" 2>/dev/null) &
 pid=$!
@@ -52,7 +52,7 @@ exec 9>"$dir/life"
 
 name="a rule that names the bytes"
 hit() { "$SKEP" rules --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["rules"][0]; sys.exit(r["hits_user"] + r["hits_kernel"] < 1)'; }
-until_true 50 hit || fail "$name: does not hold"
+until_true hit || fail "$name: does not hold"
 for command in status plugins stats rules "filter test --rules $dir/rules --processes"; do
 	# shellcheck disable=SC2086
 	shows "$SKEP" $command

@@ -50,8 +50,23 @@ if "podman" in parts:
     of("skep-podman", [podman], 4)
     conmon = [r for r in processes if r["comm"] == "conmon"]
     check("conmon is in no container", conmon and not any(container_of(r) for r in conmon), [(r["cgroup"], container_of(r)) for r in conmon])
+    named = {(r["container_name"], r["container_image"]) for r in family("skep-podman") if container_of(r) == podman}
+    check("the container's processes have its name and image", named == {("skep-name", "localhost/skep-test:1")}, named)
+    check("podman and conmon are in no container",
+          not any(r.get("container_name") for r in processes if r["comm"] in ("podman", "conmon") and not container_of(r)))
+    task = [r for r in records if r["stream"] == "task" and r["task"] == "in-podman"]
+    inside = {r["task"] for r in family("skep-podman")}
+    check("the container's processes are in the task that started it, through conmon", inside == {"in-podman"}, inside)
+    check("the task's request is the container's limits",
+          [(r["requested_memory_bytes"], r["requested_cpus"], r["requested_source"]) for r in task] == [(64 << 20, 0.5, "cgroup")], task)
 if "nspawn" in parts:
     of("skep-nspawn", ["skep-test"], 4)
+    named = {r["container_name"] for r in family("skep-nspawn")}
+    check("a machine's id is its name", named == {"skep-test"}, named)
+if "pod" in parts:
+    pod = {(r.get("pod"), r.get("namespace"), r.get("container_name")) for r in processes
+           if r["last"] and any("skep-kube" in a for a in r["argv"] or []) and container_of(r)}
+    check("a pod's processes have its name, its namespace and their container's name", pod == {("align-7x2", "batch", "bwa")}, pod)
 of("skep-outside", [""], 4)
 runcs = [r for r in processes if r["comm"] == "runc" and r["last"] and "init" not in (r["argv"] or [])]
 check("runc itself is in no container", runcs and not any(container_of(r) for r in runcs), [(r["argv"], container_of(r)) for r in runcs])
@@ -63,21 +78,21 @@ for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else 
         last = [r for r in mine if r["gone"]]
         check(f"{what} {i[:12]}: its cgroup's end is reported once, with its memory peak",
               len(last) == 1 and last[0]["memory_peak_bytes"] > 0, mine)
-        # The probe reads other figures when the cgroup falls empty. If that fails, the record says that it has none.
+        # The probe reads the other figures when the cgroup falls empty. If it cannot, the record marks them as missing.
         if not any("cpu" in r["controllers"] for r in mine):
             continue
         cpu = sum(r["cpu_ns"] for r in mine)
         used = sum(r["cpu_ns"] for r in processes if container_of(r) == i)
         # The image of a runtime's init includes CPU time from before it joined the cgroup; the cgroup's figure does
         # not.
-        check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is that of its processes, {used / 1e6:.1f} ms, or less",
+        check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is at most its processes' CPU time, {used / 1e6:.1f} ms",
               cpu <= used * 1.05 + 1e6, mine)
         # The cgroup may end before the probe reads it, after only an early sample: an emulated processor is that slow.
         read_in_time += cpu >= used / 2
-check(f"CPU time of {read_in_time} containers was read in the moment between their last process and their end", read_in_time > 0)
+check(f"the probe read the CPU time of {read_in_time} containers between the end of the last process and the removal", read_in_time > 0)
 mine = [r for r in cgroups if container_of(r) == oom]
-check("the kill is counted", sum(r["oom_kills"] for r in mine) >= 1, mine)
-check("the peak is the limit", max([r["memory_peak_bytes"] for r in mine], default=0) == 33554432 and
+check("the record of the container that exceeds its limit counts the kill", sum(r["oom_kills"] for r in mine) >= 1, mine)
+check("its memory peak is the limit", max([r["memory_peak_bytes"] for r in mine], default=0) == 33554432 and
       max(r["memory_limit_bytes"] for r in mine) == 33554432, [(r["memory_peak_bytes"], r["memory_limit_bytes"]) for r in mine])
 victims = [r for r in processes if r["oom_killed"]]
 check("the victim of the kill is in the container", [container_of(r) for r in victims] == [oom], [(r["argv"], container_of(r)) for r in victims])

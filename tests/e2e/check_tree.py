@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_tree.py REPORT.json FACTS - a report of fixtures/tree.c against what that says of itself.
+"""check_tree.py REPORT.json FACTS - compares a report of fixtures/tree.c with the facts that the program prints.
 
-FACTS has a line "label pid parent" for each process. Every one must be in the report
-once, with its parent, its exit and its images, and nothing else may be there.
+FACTS has a line "label pid parent" for each process. The report must have every process once,
+with its parent, its exit and its images, and no other process.
 """
+import calendar
 import json
 import os
 import sys
+import time
 from collections import defaultdict
 
 # label: (exit code, signal, images: how each began, state of the last)
 FORK, EXEC = "fork", "exec"
 WANT = {
-    "root": (7, None, None, "exited"),  # images: that of skep before the exec, then tree; checked below
+    "root": (7, None, None, "exited"),  # images: skep's before the exec, then tree; checked below
     "fork": (9, None, [FORK], "exited"),
     "vfork": (11, None, [FORK, EXEC], "exited"),
     "spawn": (12, None, [FORK, EXEC], "exited"),
@@ -24,7 +26,7 @@ WANT = {
     "exec-thread": (16, None, [FORK, EXEC], "exited"),
     "leader-first": (17, None, [FORK], "exited"),
     "zombie-parent": (0, None, [FORK], "exited"),
-    # not reaped when the run ends, or just then: that depends on init and on timing
+    # init reaps it before or after the end of the run
     "zombie": (18, None, [FORK], ("exited", "zombie")),
     "last-zombie": (19, None, [FORK], ("exited", "zombie")),
     "setsid": (20, None, [FORK], "exited"),
@@ -81,24 +83,31 @@ for label, pid, parent in facts:
     if label == "root":
         check(report["run"]["root_upid"] == last["upid"], "the run's root is another process")
         check(last["exe"].endswith("/tree"), f"root: exe {last['exe']}")
+        file = os.stat(last["exe"])
+        modified = calendar.timegm(time.strptime(last["exe_modified"][:19], "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(last["exe_modified"][20:29])
+        check((last["exe_size_bytes"], modified) == (file.st_size, file.st_mtime_ns),
+              f"root: {last['exe']} of {last['exe_size_bytes']} B, {modified}, is of {file.st_size} B, {file.st_mtime_ns}")
     else:
-        check([EXEC if p["execed"] else FORK for p in mine] == begun,
+        # A fork that execs at once has no record of its own (fold_forks); on an emulated processor it is slow enough.
+        check([EXEC if p["execed"] else FORK for p in mine] in (begun, begun[begun[1:2] == [EXEC]:]),
               f"{label}: begun by {[p['execed'] for p in mine]}, wanted {begun}")
         # its parent at its start, even if that parent has ended
         check(last["ppid"] == parent, f"{label}: parent {last['ppid']}, wanted {parent}")
         check(upids.get(last["parent_upid"]) == parent, f"{label}: parent_upid {last['parent_upid']} is not of {parent}")
     if label == "threads":
-        check(last["threads"] == 8, f"threads: {last['threads']}, wanted 8")
+        # a thread whose end the kernel hid from BPF lacks in both figures
+        hidden = "run_delay" in last["approx"]
+        check(last["threads"] == 8 or hidden and last["threads"] < 8, f"threads: {last['threads']}, wanted 8")
     if label == "fork":
         # a process that burns 30 ms reads the clock only now and then: longer on an emulated processor
         check(29e6 <= last["cpu_ns"] <= 60e6 * float(os.environ.get("SKEP_TEST_SLOWNESS", 1)), f"fork: cpu_ns {last['cpu_ns']}, wanted a little over 30 ms")
     if label in ("vfork", "spawn", "exec-thread"):
         check(last["argv"][:2] == ["sh", "-c"], f"{label}: argv {last['argv']}")
     if label == "chain":
-        check([p["argv"][-1] for p in mine[1:]] == ["first", "second"], f"chain: argv {[p['argv'] for p in mine]}")
+        check([p["argv"][-1] for p in mine if p["execed"]] == ["first", "second"], f"chain: argv {[p['argv'] for p in mine]}")
 
 for pid, processes in images.items():
-    check(False, f"nobody said pid {pid}: {[(p['comm'], p['argv']) for p in processes]}")
+    check(False, f"no line of FACTS has pid {pid}: {[(p['comm'], p['argv']) for p in processes]}")
 check(report["totals"]["processes"] == len(facts), f"totals.processes {report['totals']['processes']}, wanted {len(facts)}")
 check(report["totals"]["cpu_ns"] == sum(p["cpu_ns"] for p in report["processes"]), "totals.cpu_ns is not the sum")
 if failures:

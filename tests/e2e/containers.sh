@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/containers.sh - containers that live 100 ms, by runc, podman and systemd-nspawn: every record of a process
-# has the right container, processes outside have none, and the cgroups' last figures are there. The interval is longer
-# than each container's life. Environment: SKEPD, SKEP_PLUGIN_DIRS.
+# has the right container, processes outside have none, a task has the limits of the container that it starts, and the
+# probe "cgroup" reports the last figures of each cgroup. The interval is longer than each container's life.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
 . "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,10 +16,12 @@ for plugin in proc cgroup file; do
 done
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-containers.XXXXXX")
 daemon=
+pod=8b2f3a4c-1111-2222-3333-444455556666 in_pod=$(printf pod | sha256sum | cut -c1-64)
 clean() {
 	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
 	podman_ rm -af >/dev/null 2>&1
 	for c in /sys/fs/cgroup /sys/fs/cgroup/*; do
+		rmdir "$c/kubepods/pod$pod/$in_pod" "$c/kubepods/pod$pod" "$c/kubepods" 2>/dev/null
 		rmdir "$c/machine.slice/systemd-nspawn@skep-test.service" "$c/machine.slice" "$c/libpod_parent" 2>/dev/null
 	done
 	rm -rf "$work"
@@ -51,18 +54,18 @@ spec() {
 }
 hex() { printf '%s' "$1" | sha256sum | cut -c1-64; }
 
-# The command of every container: forks that never execute, an exec, 100 ms.
+# The command of every container: two forks that never execute, an exec, 100 ms.
 inside='(:); (exit 3) & wait; sleep 0.1'
 spec "[\"sleep\", \"0\"]" 67108864
 runc run --bundle "$work" "$(hex try)" >"$work/try" 2>&1 || skip "runc cannot run a container here: $(tail -1 "$work/try")"
 
 cat >"$work/skepd.conf" <<END
-{ "interval": "10s", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false },
-  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "cgroup", "required": true } ],
+{ "interval": "10s", "pod_logs": "$work/kubelet", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false },
+  "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] }, { "plugin": "cgroup", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
 END
 "$SKEPD" -c "$work/skepd.conf" 2>"$work/log" & daemon=$!
-for i in $(seq 100); do
+for i in $(seq 600); do
 	grep -q collects "$work/log" && break
 	kill -0 "$daemon" 2>/dev/null || { daemon=; cat "$work/log"; grep -qi 'CAP_BPF\|not permitted' "$work/log" && skip "collecting is not possible here"; exit 1; }
 	sleep 0.1
@@ -76,7 +79,7 @@ runc run --bundle "$work" "$(hex oom)" >/dev/null 2>&1
 
 parts=runc
 if command -v podman >/dev/null && tar c -C "$work/rootfs" . | podman_ import -q - localhost/skep-test:1 >"$work/podman" 2>&1 &&
-   podman_ run --cidfile "$work/cid" --net=none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 localhost/skep-test:1 \
+   SKEP_TASK=in-podman podman_ run --cidfile "$work/cid" --name skep-name --memory=64m --cpu-quota=50000 --cpu-period=100000 --net=none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 localhost/skep-test:1 \
 	sh -c "$inside # skep-podman" >"$work/podman" 2>&1; then
 	parts="$parts podman"
 else
@@ -99,6 +102,25 @@ if command -v systemd-nspawn >/dev/null && (nspawn) >"$work/nspawn" 2>&1; then
 	parts="$parts nspawn"
 else
 	echo "# without nspawn: $(tail -1 "$work/nspawn" 2>/dev/null || echo not installed)"
+fi
+# A pod's cgroup as the kubelet's cgroupfs driver makes it, and its log files' names. skep lists them at the pod's first
+# process, on a node its sandbox's.
+mkdir -p "$work/kubelet/pods/batch_align-7x2_$pod" "$work/kubelet/containers"
+touch "$work/kubelet/containers/align-7x2_batch_bwa-$in_pod.log"
+run_in_pod() {
+	local c
+	for c in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		[ -e "$c/cgroup.procs" ] || continue
+		mkdir -p "$c/kubepods/pod$pod/$in_pod" && echo $BASHPID >"$c/kubepods/pod$pod/$in_pod/cgroup.procs" || return
+		break
+	done
+	"$busybox" sleep 1
+	"$busybox" sh -c "$inside # skep-kube"
+}
+if (run_in_pod) >"$work/kube" 2>&1; then
+	parts="$parts pod"
+else
+	echo "# without a pod: $(tail -1 "$work/kube")"
 fi
 sh -c "$inside # skep-outside"
 sleep 1

@@ -16,7 +16,7 @@ start_rows() {
 	CONF
 	start
 }
-# drive OUT [FILES]: starts the driver, which waits; its output goes through a pipe, because a file would be counted
+# drive OUT [FILES]: starts the driver, which waits; its output goes through a pipe, as the detail would count a file
 drive() {
 	rm -f "$work/go" "$work/pipe"
 	mkfifo "$work/go" "$work/pipe"
@@ -70,7 +70,7 @@ stop
 /usr/bin/python3 - "$work" <<'END_OF_PYTHON'
 import collections, json, sys
 work, bad, missing = sys.argv[1], [], collections.Counter()
-# Such a kernel skips a program for others while it has preempted a task in it, and counts that (README.md of
+# A kernel that preempts a task in a program skips the program for other tasks meanwhile, and counts this (README.md of
 # plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
@@ -102,7 +102,7 @@ def compare(what, want, got):
     for key in sorted(set(want) | set(got)):
         w, g = want.get(key), got.get(key)
         if w and g and preemptible and g[0] < w[0] and g[1] <= w[1] and g[2] <= w[2]:
-            missing[what] += w[0] - g[0]  # compared with the reported losses, below
+            missing[what] += w[0] - g[0]  # the test compares the sum with the reported losses below
         elif not w or not g or w[:3] != g[:3]:
             bad.append(f"{what}: {key}: calls, bytes, errors, ns {w}, counted {g}")
         elif g[3] > w[3] and not (key[1] == "read" and w[0] > 2000):  # threads' times overlap

@@ -14,7 +14,7 @@ bad = []
 
 
 def until(text, n=1):
-    for _ in range(150):
+    for _ in range(600):
         if open(log).read().count(text) >= n:
             return
         time.sleep(0.1)

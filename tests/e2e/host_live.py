@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The probes "host" and "identity" against /proc. Counters are read four times: before skepd starts (a), when it has started (b),
-before it is told to end (c), after it (d). What its records add up to must lie between c - b and d - a.
+Compares the probes "host" and "identity" with /proc. The test reads the counters four times: before skepd starts (a),
+after its start (b), before its end (c), and after its end (d). The sum of its records must lie between c - b and d - a.
 """
 import json
 import os
@@ -136,15 +136,15 @@ got = added(records)
 for key in sorted(d):
     if not all(key in x for x in (a, b, c)):
         continue  # a device that came or went meanwhile
-    # each reading cuts a tick; idle and iowait decrease at times
+    # the kernel rounds each reading down to a tick; idle and iowait decrease at times
     slack = 2 * TICK_NS if key[0] == "cpu" else 0
     if key[0] == "cpu" and key[2] in ("idle", "iowait"):
         slack += 20 * TICK_NS
     low, high, v = c[key] - b[key] - slack, d[key] - a[key] + slack, got.get(key, 0)
     if high > slack or v:
         check("%s: %d to %d" % (" ".join(key), low, high), low <= v <= high, v)
-check("loopback has its 20 MB", got.get(("net", "lo", "transmit"), 0) >= 20000000, got.get(("net", "lo", "transmit")))
-check("processes are counted", got.get(("load", "processes"), 0) >= 30, got.get(("load", "processes")))
+check("the records of loopback have the 20 MB", got.get(("net", "lo", "transmit"), 0) >= 20000000, got.get(("net", "lo", "transmit")))
+check("the records count the 30 processes", got.get(("load", "processes"), 0) >= 30, got.get(("load", "processes")))
 
 memory = [r for r in records if r["stream"] == "host.memory"]
 info = {w[0][:-1]: int(w[1]) for w in (line.split() for line in lines("/proc/meminfo"))}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/host_live.sh - what the probes "host" and "identity" report of this machine, against /proc read by a script
+# tests/e2e/host_live.sh - compares the records of the probes "host" and "identity" with /proc, which host_live.py reads
 # before and after. Needs no privilege. Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }

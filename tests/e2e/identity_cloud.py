@@ -56,7 +56,7 @@ def as_aws(method, path, headers):
 
 
 def as_old_aws(method, path, headers):
-    """Without one of the values: the answer's text is not it."""
+    """A service without one of the values: the probe must not take the text of its error for the value."""
     return answer(404, "missing") if path.endswith("/region") else as_aws(method, path, headers)
 
 
@@ -78,7 +78,7 @@ def as_azure(method, path, headers):
 
 
 class Server:
-    """One request a connection, each by a thread; `how` gives the answer, or does something else with the socket."""
+    """Serves one request for each connection, in a thread; `how` sends the answer, or does something else."""
 
     def __init__(self, how):
         self.how, self.requests, self.open = how, [], []
@@ -144,7 +144,7 @@ def redirect(_s, server):
 
 
 def tree():
-    """A root of files, so that nothing depends on the machine of the test."""
+    """Makes a root folder with files, so that nothing depends on the machine of the test."""
     root = tempfile.mkdtemp(prefix="skep-cloud.")
     files = {
         "proc/stat": "cpu  1 0 1 1000 1 0 0 0 0 0\ncpu0 1 0 1 1000 1 0 0 0 0 0\nintr 1\nctxt 1\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
@@ -164,7 +164,8 @@ ROOT = tree()
 
 
 def run(cloud, port, wait, until=None, vendor=None, product=None):
-    """skepd for `wait` seconds, or until until(). Its identity records, how many samples it took, its seconds to stop, its messages."""
+    """Runs skepd for `wait` seconds, or until until() is true. Returns its identity records, its number of samples, the
+    seconds until it stopped, and its messages."""
     work = tempfile.mkdtemp(prefix="skep-cloud.")
     dmi = os.path.join(ROOT, "sys/class/dmi/id")
     shutil.rmtree(dmi, ignore_errors=True)
@@ -190,7 +191,7 @@ def run(cloud, port, wait, until=None, vendor=None, product=None):
         end = time.monotonic() + 20
         while time.monotonic() < end and p.poll() is None and " collects: " not in open(work + "/err").read():
             time.sleep(0.02)
-        end = time.monotonic() + wait  # without the start, which takes seconds under a sanitizer
+        end = time.monotonic() + wait  # the wait begins after the start, which takes seconds with a sanitizer
         while time.monotonic() < end and not (until and until()):
             time.sleep(0.02)
         if until:
@@ -279,7 +280,7 @@ try:
     unknown("refused", hang, "auto", wait=0.5, port=closed.getsockname()[1])
     quiet = Server(as_aws)
     run("off", quiet.port, 0.4)
-    check("off: nothing is asked", not quiet.requests, quiet.requests)
+    check("off: the probe sends no request", not quiet.requests, quiet.requests)
     quiet.close()
 finally:
     shutil.rmtree(ROOT, ignore_errors=True)

@@ -73,10 +73,10 @@ def start():
 def run():
     came = Loop(FIRST)
     came.write(40)
-    time.sleep(2.5)  # a pass of the probe has seen it
+    time.sleep(2.5)  # until a pass of the probe has seen the device
     came.write(5)
     came.remove()
-    for number in range(FIRST + 1, FIRST + 9):  # most devices come and go between two passes
+    for number in range(FIRST + 1, FIRST + 9):  # most of these devices exist only between two passes
         brief = Loop(number)
         brief.write(30)
         brief.remove()
@@ -120,7 +120,7 @@ if written.get(f"loop{FIRST}") != 45:
 if written.get(f"loop{FIRST + 9}") != 20:
     bad.append("of a device that came before the last pass: 20 writes were made")
 seen = sum(n for device, n in written.items() if device not in (f"loop{FIRST}", f"loop{FIRST + 9}"))
-# udev reads a new device: such reads may count as lost
+# udev reads a new device, and these reads may count as lost
 if seen > 8 * 30 or seen + lost < 8 * 30:
     bad.append(f"of devices that came and went: 240 writes were made, {seen} are in records and {lost} were counted as lost")
 for b in bad:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_devices.sh - block devices that come and go while the probe io runs: each write is in a record of its
-# device, or counts as lost when the device came and went between two passes. Needs: root, loop devices, python3.
+# tests/e2e/io_devices.sh - the test adds and removes block devices while the probe io runs. Each write is in a record
+# of its device, or counts as lost if the device existed only between two passes. Needs: root, loop devices, python3.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """io_truth.py - the programs of io_truth.sh, and the comparison.
 
-    run FOLDER CASES    runs each case as a process of its own, writes what each has done
-    work CASE FILE      one case
-    judge CASES RECORDS compares; exit 1 when something is not as it must be
+    run FOLDER CASES    runs each case as a process of its own, and writes the facts about each into CASES
+    work CASE FILE      runs one case
+    judge CASES RECORDS compares the facts with the records; exit status 1: they differ
 """
 import json, mmap, os, shutil, subprocess, sys, time
 
 MIB = 1 << 20
 SIZE = 16 * MIB
 
-# ---- what each case does -----------------------------------------------------------------
+# ---- the cases ---------------------------------------------------------------------------
 
 
 def buffer(n):
-    m = mmap.mmap(-1, n)  # page-aligned, as O_DIRECT wants it
+    m = mmap.mmap(-1, n)  # page-aligned, as O_DIRECT needs it
     m[:] = os.urandom(4096) * (n // 4096)
     return m
 
@@ -74,8 +74,8 @@ def buffered_write(path):
         os.pwrite(fd, block, at)
 
 
-# name: (program, forget the cache first, bytes read, bytes written, operations or None). None: any number, because the
-# kernel writes back later and as the kernel.
+# name: (program, drop its cache first, bytes read, bytes written, operations or None). None: any number, because the
+# kernel writes back later, in its own threads.
 CASES = {
     "direct write 1 MiB": (direct_write, False, 0, SIZE, None),
     "direct read 64 KiB": (direct_read, False, SIZE, 0, None),
@@ -128,12 +128,12 @@ def fio(folder, engine, kind, out):
 
 def run(folder, cases):
     path = f"{folder}/file"
-    with open(path, "wb") as f:  # so that no case allocates blocks: it writes only its own bytes
+    with open(path, "wb") as f:  # allocates the blocks, so that each case writes only its own bytes
         f.write(os.urandom(4096) * (SIZE // 4096))
         f.flush()
         os.fsync(f.fileno())
     me = os.path.abspath(__file__)
-    for name in CASES:  # from here on every program is in memory
+    for name in CASES:  # runs each once, so that every program is in memory
         wait4([sys.executable, me, "work", name, path])
     if shutil.which("fio"):
         fio(folder, "psync", "read", f"{folder}/warm")
@@ -159,15 +159,15 @@ def run(folder, cases):
     json.dump(result, open(cases, "w"))
 
 
-# ---- judging -----------------------------------------------------------------------------
+# ---- the comparison ----------------------------------------------------------------------
 
 
 def judge(cases, out):
     told = json.load(open(cases))
     records = [json.loads(line) for line in open(out)]
     bad = []
-    # bytes that a device has counted and no hook has seen: a kernel may skip BPF where an interrupt stops a protected
-    # task. They are unattributed in the ledger, and only so many may be missing from the cases.
+    # Bytes that a device counted and no hook saw: a kernel may skip BPF where an interrupt stops a protected task. The
+    # ledger has these bytes as unattributed, and the cases may lack at most this number.
     unseen = {a: 0 for a in ("disk.read", "disk.write")}
     for r in records:
         if r["stream"] == "ledger" and r["item"] == "unattributed" and r["account"] in unseen:
@@ -188,8 +188,8 @@ def judge(cases, out):
         ns = total("read_ns") + total("write_ns")
         peak = max(r["io.latency_max_ns"] or 0 for r in images)
         print(f"{name:30} {c['read']:12} {read:12} {c['written']:12} {written:12} {ops:10} {ns / ops / 1000 if ops else 0:8.0f} {peak / 1000:8.0f}")
-        # Exact, but for the file system's own blocks: blocks that it looks up, the inode that an fsync writes, and
-        # programs loaded again when memory is short, which the kernel counts for the process too.
+        # Exact except for blocks that the kernel also counts for the process: blocks that the file system looks up, the
+        # inode that an fsync writes, and programs that the kernel loads again when memory is short.
         by_kernel = sum(r["read_bytes"] for r in images)
         for account, what, want, got in (("disk.read", "read", c["read"], read), ("disk.write", "wrote", c["written"], written)):
             missing[account] += max(0, want - got)
@@ -246,7 +246,7 @@ def judge(cases, out):
             bad.append(f"{account}: the reference {reference} is less than the cases' {cases_bytes}")
         if book.get("processes", 0) < cases_bytes - missing[account]:
             bad.append(f"{account}: processes have {book.get('processes', 0)}, the cases {cases_bytes}")
-        # more may happen between the two readings than BPF skipped
+        # other I/O may happen between the two readings
         if left < -MIB or left > max(reference // 10, MIB):
             bad.append(f"{account}: {left} of {reference} bytes unattributed")
     lost = {r["loss.stream"]: r["count"] for r in records if r["stream"] == "loss" and r["loss.stream"] in ("disk.io", "cgroup.io", "io")}

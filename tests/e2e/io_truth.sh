@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_truth.sh - programs that read and write a known number of bytes in every possible way, against the
-# records of the probe "io": of the process, of the device, and of the ledger. Prints the table. Environment: SKEPD,
+# tests/e2e/io_truth.sh - programs read and write a known number of bytes in every possible way; the test compares these
+# with the records of the probe "io" for the process, the device and the ledger, and prints a table. Environment: SKEPD,
 # SKEP_PLUGIN_DIRS, abs_builddir.
 . "$(dirname "$0")/../attempts.sh"
 name=io-truth

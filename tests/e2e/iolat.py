@@ -12,7 +12,7 @@ SIZE = 4 << 20
 
 
 def work(path, reads, writes):
-    block = mmap.mmap(-1, BLOCK)  # page-aligned, as O_DIRECT wants it
+    block = mmap.mmap(-1, BLOCK)  # page-aligned, as O_DIRECT needs it
     block[:] = b"x" * BLOCK
     fd = os.open(path, os.O_RDWR | os.O_DIRECT)
     print("ready", flush=True)
@@ -46,7 +46,7 @@ def adds_up(records):
         if d["zero_count"] + sum(d["counts"]) != r["count"] or d["sum"] != r["sum_ns"]:
             return False
         q, s = r["queue"], r["service"]
-        # a queue that notes when the driver gets a request reports both parts, which add up to the whole
+        # for a queue that notes when the driver gets a request, the record has both parts, and they add up to the whole
         if s["count"] == r["count"] == q["count"] and q["sum"] + s["sum"] != r["sum_ns"]:
             return False
     return True
@@ -73,12 +73,13 @@ def device_of(path):
 
 
 def run_of_a_command(path):
-    """A run's own requests and no others: by its byte in the verdict map."""
-    argv = [SKEP, "run", "--detail", "iolat", "--", "dd", f"if={path}", "of=/dev/null", f"bs={BLOCK}", "count=200", "iflag=direct"]
+    """An attachment to a run counts the run's requests and no others, by its byte in the verdict map."""
+    argv = [SKEP, "run", "--lake", os.path.dirname(path) + "/lake", "--detail", "iolat", "--", "dd", f"if={path}", "of=/dev/null",
+            f"bs={BLOCK}", "count=200", "iflag=direct"]
     for _ in range(2):  # the second time dd is in memory
         err = subprocess.run(argv, capture_output=True, text=True).stderr
     m = re.search(r"operation read  count (\d+)  bytes", err)
-    check(m and m[1] == "200", f"a run: {m and m[1]} of 200 reads" if m else "a run: nothing told: " + err[-2000:])
+    check(m and m[1] == "200", f"a run: {m and m[1]} of 200 reads" if m else "a run: no histogram: " + err[-2000:])
 
 
 def judge(out):

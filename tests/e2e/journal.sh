@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# skepd's messages in a real journal, with their fields: a systemd-journald of the test's own, in a mount
-# namespace with a /run of its own.
+# skepd sends its messages with fields to a real journal: the test's own systemd-journald, in a mount namespace with a
+# /run of its own.
 set -eu
 : "${SKEPD:?}" "${SKEP_PLUGIN_DIRS:?}"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
@@ -18,7 +18,7 @@ mkdir -p /run/systemd/journal /run/log/journal
 $journald </dev/null >/run/journald.out 2>&1 &
 journal=$!
 trap 'kill $journal 2>/dev/null; wait $journal || true' EXIT
-for _ in $(seq 100); do [ ! -S /run/systemd/journal/socket ] || break; sleep 0.1; done
+for _ in $(seq 1200); do [ ! -S /run/systemd/journal/socket ] || break; sleep 0.1; done
 [ -S /run/systemd/journal/socket ] || { cat /run/journald.out; echo "FAIL: no journal"; exit 1; }
 
 cat >/run/c.conf <<-X
@@ -33,7 +33,11 @@ systemd-cat -t by-the-stream bash -c '
 	"$SKEPD" -c /run/wrong.conf && exit 1
 	"$SKEPD" -c /run/c.conf &
 	pid=$!
-	sleep 2.5
+	for _ in $(seq 600); do
+		! journalctl --no-pager -q -o cat SKEP_PLUGIN=broken PRIORITY=4 | grep -q . || break
+		sleep 0.1
+	done
+	sleep 0.5 # until it handles signals
 	kill -TERM $pid
 	wait $pid'
 
@@ -41,7 +45,7 @@ fail() { echo "FAIL: $*"; journalctl --no-pager -o verbose | tail -60; exit 1; }
 find_one() { # WHAT MATCH...
 	local what=$1
 	shift
-	for _ in $(seq 50); do
+	for _ in $(seq 600); do
 		[ "$(journalctl --no-pager -q -o cat "$@" | grep -c .)" -eq 0 ] || return 0
 		sleep 0.1
 	done
@@ -52,6 +56,6 @@ find_one "a plugin's" SYSLOG_IDENTIFIER=skepd SKEP_PLUGIN=broken PRIORITY=4 _TRA
 find_one "a wrong configuration" SYSLOG_IDENTIFIER=skepd PRIORITY=3 CODE_FUNC=log_entry
 find_one "a reason" "SKEP_REASON=/nonexistent/x/y: No such file or directory (its folder must exist)"
 journalctl --no-pager -q -o json SKEP_PLUGIN=broken | grep -q '"CODE_LINE":"[1-9]' || fail "no CODE_LINE"
-# No message used the stream, where it would have no fields.
+# A message in the stream would have no fields.
 [ "$(journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=by-the-stream | grep -c skepd)" -eq 0 ] || fail "messages used the stream"
 echo "$(journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=skepd | wc -l) messages in the journal"

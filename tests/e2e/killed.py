@@ -42,7 +42,7 @@ seconds = 2 + int(kills * (1.6 if sanitized else 1.1))
 storm = subprocess.Popen([exact + "/storm", tiny_program, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
 long_lived = []
 for i in range(kills):
-    # One that lives before and after, and one that executes while no skepd runs.
+    # Starts a process that lives before and after the kill, and one that executes while no skepd runs.
     long_lived.append(subprocess.Popen(["/bin/sleep", "%d" % (400 + i)]))
     changes = subprocess.Popen(["/bin/sh", "-c", "sleep 0.8; exec sleep %d.5" % (400 + i)])
     long_lived.append(changes)
@@ -77,18 +77,18 @@ check("skepd ends with 0", status == 0, status)
 found = tiny()
 keys = collections.Counter(r[:3] for r in found)
 check("each of %d processes has its record, across %d kills" % (truth, kills), len(keys) == truth, "%d have" % len(keys))
-check("and only one", max(keys.values(), default=0) == 1, [k for k, n in keys.items() if n > 1][:5])
+check("no process has two records", max(keys.values(), default=0) == 1, [k for k, n in keys.items() if n > 1][:5])
 approx = collections.Counter(r[3] for r in found)
-# 1, 8: marks of any process that forked and executed (core/process/records.h). A kernel may skip BPF on up to 15 frees
-# in a thousand (seen on a 6.18; plugins/proc/README.md); a kill that lost records skepd had read would cost one in
-# twenty.
+# Bits 1 and 8 mark any process that forked and executed (core/process/records.h). A kernel may skip BPF on up to 15
+# frees in a thousand (seen on a 6.18; plugins/proc/README.md). If a kill lost records that skepd had read, one process
+# in twenty would lack its counters.
 estimated = sum(n for bits, n in approx.items() if bits & ~9)
-check("with its final counters", estimated <= len(found) / 40, dict(approx))
+check("at most 1 record in 40 lacks the final counters", estimated <= len(found) / 40, dict(approx))
 through = long()
 check("each process that lived through a kill has one record", len({r[:2] for r in through}) == 2 * kills and len(through) == 2 * kills,
       "%d records of %d" % (len(through), len({r[:2] for r in through})))
 lost = rows("SELECT i.s, st.s, w.s, l.n FROM (SELECT instance, stream, place, sum(count) n FROM loss GROUP BY 1, 2, 3) l, dict i, dict st, dict w WHERE i.id = l.instance AND st.id = l.stream AND w.id = l.place")
-check("nothing is counted as lost", not [r for r in lost if r[1:3] != ("process.final", "kernel")], lost[:5])
+check("skepd counts nothing as lost, except final records that the kernel skipped", not [r for r in lost if r[1:3] != ("process.final", "kernel")], lost[:5])
 wrong = ledger_check.problems(testing.text(log), [("lake", work + "/lake")], whole=False)
 check("the ledger of the last skepd balances, and the lake has all that it delivered", not wrong, wrong)
 bad = [line for line in testing.text(log).splitlines() if ("warning" in line or "error" in line) and "its budget is" not in line]

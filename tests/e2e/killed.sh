@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/killed.sh - skepd is killed (SIGKILL) again and again while processes start: the lake has one record of
-# each, with its program, its parent and its sums, and the ledger of records counts no loss. docs/inside/restart.md has
-# its figures. Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3. RATE: processes a second (300), KILLS (3).
+# tests/e2e/killed.sh - the test kills skepd (SIGKILL) again and again while processes start. The lake has one record of
+# each process, with its program, its parent and its sums, and the ledger of records counts no loss. Figures:
+# docs/inside/restart.md. Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3. RATE: processes a second (300),
+# KILLS (3).
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/ledger.sh - the ledger balances: of the host's CPU time at most 0.5 % is unattributed, under a mixed load, a
-# storm of short processes, and with every CPU busy. LEDGER_SECONDS each (default 12; the figures in
+# storm of short processes, and with every CPU busy. LEDGER_SECONDS each (default 8; the figures in
 # docs/inside/measurements.md are for 60). Disks and network have a reference too, and their accounts stay within the
-# limits below. Each load gets three attempts: a host short of CPU frees a dead process seconds later, and until then no
-# account has the last slice of the process. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
+# limits below. The test tries each load up to three times: a host short of CPU frees a dead process seconds later, and
+# until then no account has the last slice of the process. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
 set -eu
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
-seconds=${LEDGER_SECONDS:-12}
+seconds=${LEDGER_SECONDS:-8}
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-ledger.XXXXXX")
 daemon=
 end_daemon() {
@@ -40,8 +40,8 @@ saturated() {
 	sleep 0.5
 }
 
-# CPU time of process 1, ns. Some virtual machines hide their process 1, an agent of the provider, from BPF's iterators:
-# its usage is in no record, which is no fault of the ledger.
+# CPU time of process 1, ns. Some virtual machines hide their process 1, an agent of the provider, from BPF's iterators.
+# No record then has its usage, which is no fault of the ledger.
 init_cpu() { cat /proc/1/task/*/schedstat 2>/dev/null | awk '{ s += $1 } END { printf "%.0f", s }'; }
 
 try() {
@@ -80,7 +80,7 @@ share = cpu["unattributed"] / cpu["capacity"]
 print(f"{load}: {len(intervals)} intervals, {cpu['capacity'] / 1e9:.1f} s of CPU time: " +
       ", ".join(f"{k} {v / cpu['capacity']:.2%}" for k, v in cpu.items() if k != "capacity"))
 if cpu["processes"] <= 0 or cpu["capacity"] <= 0 or len(intervals) < 2:
-    sys.exit(f"not ok - {load}: these books are empty")
+    sys.exit(f"not ok - {load}: these accounts are empty")
 if hidden:
     print(f"{load}: BPF does not show process 1 here, which used {hidden:.2%} of the CPU time")
 share -= hidden
@@ -93,7 +93,7 @@ for account in ("disk.read", "disk.write", "net.rx", "net.tx"):
     print(f"    {account}: " + ", ".join(f"{i} {v}" for (i, k), v in books[account].items() if v))
     if kinds["reference"] - kinds["part"] != kinds["unattributed"]:
         sys.exit(f"not ok - {load}: {account} does not add up")
-    # A request under way when the counters are read may be in only one of both.
+    # Only one of the two counters may have a request that is under way when the probe reads them.
     if account.startswith("disk") and abs(kinds["unattributed"]) > max(0.02 * kinds["reference"], 1 << 20):
         sys.exit(f"not ok - {load}: {kinds['unattributed']} of {kinds['reference']} bytes of {account} are unattributed")
 print(f"ok - {load}: {share:.2%} unattributed")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/ledger_check.py LOG [SINK=PATH...] - compares the ledger that skepd -v prints at its end
 # (core/daemon/skepd_run.c) with the records that sinks stored: of every stream seen = delivered + filtered + lost +
-# kept, and the sink has all that counts as delivered. PATH: of a file sink, or the folder of a lake; several of one
-# sink are added up. For tests that run skepd to its end; others import it.
+# kept, and the sink has all records that count as delivered. PATH: the file of a file sink, or the folder of a lake;
+# the script adds up several paths of one sink. For tests that run skepd to its end; other tests import it.
 import collections
 import glob
 import os
@@ -28,7 +28,7 @@ def ledgers(text):
 
 
 def stored(path):
-    """{stream: records}; of a lake the rows of its table of processes."""
+    """Returns {stream: records}; for a lake the rows of its table of processes."""
     if not os.path.isdir(path):
         with open(path) as f:
             return collections.Counter(re.match(r'\{"stream":"([^"]+)"', line)[1] for line in f)
@@ -42,8 +42,8 @@ def stored(path):
 
 def problems(text, sinks=(), whole=True):
     """
-    What does not add up, in words.  sinks: (name, path).  whole: every record there was delivered by a skepd whose
-    ledger is in that log; else some were killed, and more is stored than these ledgers have.
+    Describes what does not add up.  sinks: (name, path).  whole: a skepd whose ledger is in the log delivered every
+    record of the sinks; else a killed skepd delivered some, and the sinks have more records than the ledgers.
     """
     every, wrong = ledgers(text), []
     if not every:

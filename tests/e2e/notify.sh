@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The messages of skepd to a service manager: ready, reloads and their results, stopping, and that its loop turns.
+# skepd reports to a service manager: ready, reloads and their results, stopping, and pings while its loop runs.
 # notify.py stands in for the manager. Needs no privilege.
 set -u
 

@@ -19,6 +19,7 @@ mkfifo "$work/go"
 "$EXACT_BIN/opens" "$files" <"$work/go" >"$work/did" &
 driver=$! children="$children $!"
 exec 3>"$work/go"
+until_ready "$work/did"
 "$SKEP" attach opens --for 60s --json --socket "$work/socket" >"$work/host" 2>&1 &
 host=$! children="$children $!"
 until_log "not attached to the host" 'opens attached to host'
@@ -43,7 +44,7 @@ work = sys.argv[1]
 signal = next(s for p in json.load(open(work + "/doctor"))["plugins"] for s in p.get("signals", []) if s["name"] == "proc.opens")
 fexit = signal["how"].startswith("fexit")
 bad, missing = [], collections.Counter()
-# Such a kernel skips a program for others while it has preempted a task in it, and counts that (README.md of
+# A kernel that preempts a task in a program skips the program for other tasks meanwhile, and counts this (README.md of
 # plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
@@ -54,11 +55,13 @@ if signal["state"] != ("ok" if fexit else "partial"):
 
 wanted, pids = collections.defaultdict(lambda: [0] * 4), []
 for line in open(work + "/did"):
+    if line == "ready\n":
+        continue
     way, pid, *numbers, error, path = line.rstrip("\n").split(" ", 7)
     if int(pid) not in pids:
         pids.append(int(pid))
     if way == "uring" and not fexit:
-        continue  # invisible at system calls, and the signal says so
+        continue  # the hook on system calls cannot see it, and the signal reports this
     row = wanted[(int(pid), "" if error == "-" else error, path)]
     for i in range(4):
         row[i] += int(numbers[i])
@@ -80,7 +83,7 @@ def compare(what, want, got):
     for key in sorted(set(want) | set(got)):
         w, g = want.get(key), got.get(key)
         if w and g and preemptible and all(a <= b for a, b in zip(g, w)):
-            missing[what] += sum(w) - sum(g)  # compared with the reported losses, below
+            missing[what] += sum(w) - sum(g)  # the test compares the sum with the reported losses below
         elif w != g:
             bad.append(f"{what}: {key}: opens, writes, created, failed {want.get(key)}, counted {got.get(key)}")
 
@@ -102,11 +105,12 @@ sys.exit(bool(bad))
 END_OF_PYTHON
 echo "ok - every open is counted once, by process and path"
 
-# Of a run, without a daemon: a table without other processes' files. Opened more than once, because the table has no
-# room for files opened once, such as those that programs themselves open.
+# skep run without a daemon prints a table without other processes' files. The command opens its files more than once:
+# the table has no room for files opened once, such as the libraries of programs.
 cat "$files/d" >/dev/null
+head -c 5000 /dev/zero >"$files/a"
 "$SKEP" run --lake "$work/lake" --no-live --no-report --detail opens -- sh -c "cat '$files/a' '$files/a' '$files/none' '$files/none' '$files/none'" 2>"$work/table" >/dev/null || :
-grep -Eq "^ +2 +- .* cat .*/files/a\$" "$work/table" || { echo "not ok - two opens of a run are not in its table:"; cat "$work/table"; exit 1; }
-grep -Eq "^ +- .* 3 +cat +ENOENT .*/files/none\$" "$work/table" || { echo "not ok - a failed open is not in it:"; cat "$work/table"; exit 1; }
-! grep -q "/files/d\$" "$work/table" || { echo "not ok - it has another process's file:"; cat "$work/table"; exit 1; }
+grep -Eq "^ +2 +- .* 4.88 KiB +cat .*/files/a\$" "$work/table" || { echo "not ok - two opens of a run, with the size of the file, are not in its table:"; cat "$work/table"; exit 1; }
+grep -Eq "^ +- .* 3 +- +cat +ENOENT .*/files/none\$" "$work/table" || { echo "not ok - a failed open of a run is not in its table:"; cat "$work/table"; exit 1; }
+! grep -q "/files/d\$" "$work/table" || { echo "not ok - the run's table has another process's file:"; cat "$work/table"; exit 1; }
 echo "ok - opens of a run, as a table"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned.py WORK - the program of pinned.sh.
+# tests/e2e/pinned.py WORK restarts|left - the program of pinned.sh.
 import collections
 import glob
 import json
@@ -12,7 +12,7 @@ import time
 
 import ledger_check
 import testing
-from testing import check
+from testing import APPROX_COUNTERS, check
 
 work = sys.argv[1]
 exact = os.environ["EXACT_BIN"]
@@ -76,21 +76,21 @@ def until(true, seconds=5):
 
 
 def rules(*when):
-    """Conditions of the query that leaves processes out."""
+    """Writes a rule file that excludes processes by these conditions."""
     os.makedirs(work + "/rules", exist_ok=True)
     with open(work + "/rules/10.json", "w") as f:
         json.dump({"rules": [{"id": "r%d" % i, "when": w, "verdict": "exclude"} for i, w in enumerate(when)]}, f)
 
 
 def storm_across(name, rings):
-    """Restarts while processes start; the ring's size is a part of the build of the kernel side."""
+    """Restarts skepd while processes start; another ring size makes another build of the kernel side."""
     d = Daemon(name, rings[0])
     ours = pinned()
     time.sleep(1.2)
     seconds = 2 + int(restarts * 0.9)
     storm = subprocess.Popen([exact + "/storm", tiny, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
     children.append(storm)
-    # one more process each time, which lives through the remaining restarts
+    # each restart adds a process, which lives through the remaining restarts
     long_lived = []
     away = []
     for i in range(restarts):
@@ -100,7 +100,7 @@ def storm_across(name, rings):
         began = time.monotonic()
         d.stop()
         if i == restarts // 2:
-            subprocess.run([tiny], check=True)  # and one while no skepd runs
+            subprocess.run([tiny], check=True)  # a process that lives while no skepd runs
         d = Daemon(name, rings[(i + 1) % len(rings)])
         away.append(time.monotonic() - began)
         ours |= pinned()
@@ -134,13 +134,13 @@ def storm_across(name, rings):
 
 
 def crash():
-    """kill -9: the next skepd finds the pinned state and records what happened meanwhile."""
+    """kill -9: the next skepd finds the pinned state and records the processes of the time between."""
     d = Daemon("crash")
     time.sleep(1.2)
     d.process.kill()
     d.process.wait()
     subprocess.run([tiny, "while-dead"], check=True)
-    os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as after a skepd that died while pinning
+    os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # a skepd that dies while it pins leaves such a folder
     d = Daemon("crash")
     testing.wait_for(d.process, d.err, "adopted the previous skepd's pinned BPF state")
     check("after kill -9: skepd removes a half-pinned state", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
@@ -193,7 +193,8 @@ def expired():
         check("expired, %s: events before are recorded" % away, seen["recorded"] == 3, seen)
         check("expired, %s: later events count as lost" % away,
               all(now[s] >= 50 - seen["missed"] for s in ("process.fork", "process.exec", "process.exit_event")) and now["process.final"] > 0, now)  # a busy kernel frees many later
-        check("expired, %s: skepd reports it" % away, len(said) == 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
+        # A skepd that a busy host runs too seldom may find it expired a second time.
+        check("expired, %s: skepd reports it" % away, len(said) >= 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
         runs(1, away, "after")
         until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "after"]])
     for probe in ("proc", "net", "io"):
@@ -205,8 +206,8 @@ def expired():
 
 
 def half_dismantled():
-    """The skepd that removed a pinned state was killed on the way: the next one reads it but does not adopt it, as its
-    links may be gone."""
+    """A skepd is killed while it removes pinned state. The next skepd reads the state but does not adopt it, as its links
+    may be gone."""
     for i, kinds in enumerate((["prog"], ["prog", "link"])):
         d = Daemon("half-%d" % i)
         d.stop()
@@ -221,8 +222,9 @@ def half_dismantled():
         until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == ["half-after"]])
         d.stop()
         seen = sorted(r["argv"][1] for r in ended(d, os.path.basename(tiny)))
-        check("without its %s pins: skepd records what it can" % "/".join(kinds),
-              seen == (["half-after"] if "link" in kinds else ["half-after", "half-while"]), seen)
+        # The kernel detaches a program some time after its link's pin has gone, so what ran meanwhile may be there.
+        check("without its %s pins: skepd records new processes" % "/".join(kinds),
+              seen == ["half-after", "half-while"] or ("link" in kinds and seen == ["half-after"]), seen)
         unpin(d.conf)
 
 
@@ -245,11 +247,12 @@ def threads_across():
     # A process's final record waits for all of its threads (plugins/proc/pending_finals.c).
     until(lambda: len([r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]]) >= len(ran), 10)
     d.stop()
-    wrote = {r["argv"][4]: r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
-    # processes that end in the moment of the change may be missing; each process writes its number at the end
-    check("bytes of threads that ended under another build count exactly once", wrote.keys() == ran.keys() and
-          all(0.8 * n * each <= wrote[i] <= n * each + 16 for i, n in ran.items()) and min(ran.values()) > enough,
-          (ran, wrote))
+    found = {r["argv"][4]: r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
+    wrote = {i: r["wchar_bytes"] for i, r in found.items() if not r["approx"] & APPROX_COUNTERS}
+    # A process that ends in the moment of the exchange may be missing. Each process writes its number at its end.
+    check("bytes of threads that ended under another build count exactly once", found.keys() == ran.keys() and
+          len(wrote) > len(ran) / 2 and min(ran.values()) > enough and
+          all(0.8 * ran[i] * each <= n <= ran[i] * each + 16 for i, n in wrote.items()), (ran, {i: (r["wchar_bytes"], r["approx"]) for i, r in found.items()}))
     unpin(d.conf)
 
 
@@ -257,7 +260,7 @@ def others():
     """One folder serves one skepd; another skepd collects without pins."""
     d = Daemon("first")
     second = Daemon("second")
-    check("a second skepd leaves the folder alone and logs that", "is in use by another skepd" in second.text(), second.text())
+    check("a second skepd does not use the folder, and logs the reason", "is in use by another skepd" in second.text(), second.text())
     second.stop()
     check("--unpin while skepd runs: refused", "is in use by a skepd that runs" in unpin(d.conf, 1))
     d.stop()
@@ -269,13 +272,16 @@ def others():
     check("--unpin there: refused", "nothing of skep's can be there" in unpin(d.conf, 1))
 
 
-try:
+def restarted():
     rules()
     storm_across("same", ["4MiB"])
     # With rules a fork waits in the kernel for its exec: plugins/proc/pending_forks.bpf.h
     rules("comm = 'nobody'")
     storm_across("same, with rules", ["4MiB"])
     storm_across("other make, with rules", ["4MiB", "8MiB"])
+
+
+def left():
     rules()
     crash()
     expired()
@@ -283,6 +289,10 @@ try:
         half_dismantled()
         threads_across()
     others()
+
+
+try:
+    {"restarts": restarted, "left": left}[sys.argv[2]]()
 finally:
     for child in children:
         if child.poll() is None:

@@ -12,14 +12,13 @@ import sys
 import time
 
 import testing
-from testing import check
+from testing import APPROX_COUNTERS, check
 
 KIB = 1 << 10
 PARTS = 40
-APPROX_COUNTERS = 2  # core/process/records.h
 LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81  # linux/loop.h
 LOOP = 1234
-READ_PART = 64 * KIB  # more than a starting program or a file system reads besides
+READ_PART = 64 * KIB  # more than the start of a program or a file system adds
 
 # ---- the processes that move bytes -------------------------------------------------------------
 
@@ -64,7 +63,7 @@ def move_unix(n, seconds):
 
 def move_read(n, seconds, path):
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    block = mmap.mmap(-1, n // PARTS)  # page-aligned, as O_DIRECT wants it
+    block = mmap.mmap(-1, n // PARTS)  # page-aligned, as O_DIRECT needs it
     for i in range(PARTS):
         os.preadv(fd, [block], i * (n // PARTS))
         time.sleep(seconds / PARTS)
@@ -96,7 +95,8 @@ class Daemon:
         self.conf = "%s/%s.conf" % (work, name)
         with open(self.conf, "w") as f:
             json.dump({"interval": "500ms", "spool": {"path": work + "/spool.db"}, "pin_dir": pins, "pin_for": pin_for, "control": {"socket": False},
-                       "probes": [{"plugin": "proc"}, {"plugin": "net", "ring": ring << make, "connections": 10000},
+                       "probes": [{"plugin": "proc"},
+                                  {"plugin": "net", "ring": ring << (make & 1), "connections": 10000, "calls": make < 2},
                                   {"plugin": "io", "processes": processes - make}],
                        "sinks": [{"plugin": "file", "path": self.out}]}, f)
         open(self.err, "w").close()
@@ -205,7 +205,7 @@ def across(name, makes, kinds, restarts):
             check("%s: %s: every byte of a process that %s is reported once" % (name, kind, which), not wrong, wrong)
     for probe in ("net", "io"):
         now = os.listdir("%s/%s" % (pins, probe))
-        check("%s: %s stays in the kernel, once" % (name, probe), len(now) == 1, now)
+        check("%s: the pinned state of %s is in the kernel once" % (name, probe), len(now) == 1, now)
         if len(makes) == 1:
             check("%s: skepd never replaces %s%s" % (name, probe, ", also with one disk more" * more), now == pinned[probe], (pinned[probe], now))
     if more:
@@ -241,7 +241,7 @@ def asleep():
     d.stop()
     folders = {p: os.listdir("%s/%s" % (pins, p)) for p in ("proc", "net", "io")}
     time.sleep(2.2)  # pin_for and two intervals
-    start("tcp", 0.1)[0].wait()  # whose end net looks at the clock with
+    start("tcp", 0.1)[0].wait()  # at its end net's program compares the clock with pin_for
     missed = start("tcp", 0.1)
     missed[0].wait()
     d = Daemon("asleep", pin_for="1s")
@@ -258,7 +258,7 @@ def asleep():
 
 
 def wait_and_stay(path):
-    """Waits for a device, prints that, and stays."""
+    """Waits for a device, prints its wait, and stays alive."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     block = mmap.mmap(-1, READ_PART)
     for i in range(PARTS):
@@ -268,7 +268,7 @@ def wait_and_stay(path):
 
 
 def waited(pid):
-    """For how many ns a process waited for block I/O, by the kernel: in ticks of 10 ms (proc(5), stat)."""
+    """The time in ns that a process waited for block I/O: the kernel counts ticks of 10 ms (proc(5), stat)."""
     return int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[39]) * 10**7
 
 
@@ -280,7 +280,7 @@ def crowded(make):
         return
     was = open(switch).read()
     open(switch, "w").write("1")
-    pids = []
+    pids, began = [], time.monotonic()
     try:
         d = Daemon(name, processes=65)
         folders = os.listdir(pins + "/io")
@@ -297,13 +297,14 @@ def crowded(make):
         time.sleep(1.5)  # a pass has seen them
         d.stop()
         d = Daemon(name, make=make, processes=65)
-        check(name + ": io adopts what is pinned", make or os.listdir(pins + "/io") == folders, d.text())
+        check(name + ": io adopts its pinned state", make or os.listdir(pins + "/io") == folders, d.text())
         time.sleep(1.5)
         kernel = {p: waited(p) for p in pids}
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
+        slept = int((time.monotonic() - began) * 1e9)
         open(switch, "w").write(was)
     end = time.monotonic() + 15
     said = {}
@@ -317,7 +318,9 @@ def crowded(make):
     print("# %s: %d processes waited for %.0f ms, in records %.0f ms of %d" % (
         name, len(pids), sum(kernel.values()) / 1e6, sum(said.values()) / 1e6, len(said)))
     wrong = {p: (n, kernel[p]) for p, n in said.items() if n > kernel[p] + 2 * 10**7}
-    check(name + ": of no process more than it waited", not wrong and len(said) == len(pids), wrong)
+    # Since 6.12 the kernel may book a process's sleep until the kill as a wait, after this test has read its account.
+    late = [p for p, (n, of_kernel) in wrong.items() if n <= of_kernel + slept]
+    check(name + ": of no process more than it waited", len(late) == len(wrong) <= 2 and len(said) == len(pids), wrong)
     unpin(d)
 
 
@@ -331,8 +334,8 @@ def losses(d):
 
 
 def full(make):
-    """The kernel side runs out of room while no skepd runs: the next skepd, of the same build or another, reports how
-    much is lost."""
+    """The kernel side runs out of room while no skepd runs. The next skepd, of the same or another build, reports the
+    loss."""
     name = "full %d" % make
     d = Daemon(name, processes=65, ring=64 * KIB)
     d.stop()
@@ -370,8 +373,9 @@ try:
     else:
         print("# no folder on a block device: no reads")
     across("same", [0], kinds, restarts)
+    across("without calls", [2], ["tcp"], restarts - 1)
     # after such an exchange the issuer of requests under way is unknown: no reads
-    across("other make", [0, 1], kinds[:3], restarts - 2)
+    across("another build", [0, 1], kinds[:3], restarts - 2)
     crash(kinds)
     asleep()
     full(0)
@@ -384,6 +388,6 @@ finally:
         if child.poll() is None:
             child.kill()
 print("# this kernel skipped BPF on the ends of %d of %d processes" % (hidden, moved))
-check("most ends are seen", hidden * 4 < moved, hidden)
+check("the programs miss less than a quarter of the ends", hidden * 4 < moved, hidden)
 print(testing.failures, "failed")
 sys.exit(testing.failures > 0)

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned_facets.sh - processes send and read a known number of bytes while skepd is restarted again and again,
-# with the same kernel side and with another build of it: the figures of net and io in each process.exit are exact. A
-# pinned state without a reader stops recording after pin_for; after kill -9 nothing is reported twice. Needs: root,
-# $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device for the reads, or the test leaves them out. RESTARTS
-# (3).
+# tests/e2e/pinned_facets.sh - processes send and read a known number of bytes while the test restarts skepd again and
+# again, with the same kernel side and with another build of it. The figures of net and io in each process.exit are
+# exact. Pinned state without a reader stops recording after pin_for; after kill -9 skepd reports nothing twice. Needs:
+# root, $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device, or the test leaves out reads. RESTARTS (3).
 name=pinned
 . "$(dirname "$0")/probe_lib.sh"
 [ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"

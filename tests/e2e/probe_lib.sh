@@ -25,7 +25,7 @@ trap 'exit 1' INT TERM HUP
 
 needs_probe() { [ -e "${SKEP_PLUGIN_DIRS:-.}/$1.so" ] || skip "the probe $1 is not built"; }
 
-# until_log WHAT TEXT: waits until skepd has logged TEXT; WHAT is the failure.
+# until_log WHAT TEXT: waits until skepd has logged TEXT; after the limit fails with the message WHAT.
 until_log() {
 	i=0
 	until grep -q -- "$2" "$work/log"; do
@@ -34,7 +34,17 @@ until_log() {
 			! grep -q 'not permitted' "$work/log" || skip "BPF is not permitted here"
 			die "$1"
 		fi
-		[ $i -lt 300 ] || die "$1"
+		[ $i -lt 600 ] || die "$1"
+		sleep 0.1
+	done
+}
+# until_ready FILE: waits until a program in the background has written "ready" to its output, so that skepd does not
+# count what the program's start opens or runs.
+until_ready() {
+	i=0
+	until grep -qx ready "$1"; do
+		i=$((i + 1))
+		[ $i -lt 300 ] || die "the program is not ready: $(cat "$1")"
 		sleep 0.1
 	done
 }
@@ -62,7 +72,7 @@ find_disk() {
 }
 needs_disk() {
 	find_disk
-	# In a guest of tests/kernels the fourth disk is for tests.
+	# A guest of tests/kernels has a fourth disk for tests.
 	if [ -z "$disk" ] && [ -b /dev/vdd ] && ! grep -q '^/dev/vdd ' /proc/mounts && grep -q '^root / overlay' /proc/mounts; then
 		mkdir -p "$work/mnt"
 		mkfs.ext4 -q -F /dev/vdd && mount /dev/vdd "$work/mnt"

@@ -39,7 +39,7 @@ def threads():
     [t.start() for t in many]
     [t.join() for t in many]
 def execs(left):
-    # on the test's order: an exec that no skepd sees would only be another image's beginning
+    # waits for the test's signal, so that a skepd sees the exec
     def go(*_):
         os.execv(sys.executable, [sys.executable, sys.argv[0], "execs", str(left - 1)])
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
@@ -95,7 +95,7 @@ for line in open(f"{work}/out.json"):
     key = r["pid"], r["image"]
     if r["stream"] == "process.exit":
         if key in images:
-            sys.exit(f"not ok - image {key} was told of twice")
+            sys.exit(f"not ok - image {key} has two records")
         images[key] = r
     elif r["stream"] == "process.sample":
         s = samples.setdefault(key, {"n": 0, **{c: 0 for c in COUNTERS}})
@@ -106,15 +106,15 @@ failed = False
 for pid, t in truth.items():
     mine = {i: r for (p, i), r in images.items() if p == pid}
     if not mine:
-        sys.exit(f"not ok - nothing of process {pid}")
+        sys.exit(f"not ok - process {pid} has no record")
     if sorted(mine) != list(range(len(mine))):
-        sys.exit(f"not ok - images {sorted(mine)} of process {pid}")
+        sys.exit(f"not ok - process {pid} has the images {sorted(mine)}")
     cpu_us = sum(r["cpu_ns"] for r in mine.values()) / 1000
     print(f"process {pid}: {len(mine)} images, samples {[samples.get((pid, i), {'n': 0})['n'] for i in mine]}, "
           f"CPU {cpu_us:.0f} us, wait4 {t['cpu_us']} us")
-    # a thread's last slice is not in wait4 (README.md of plugins/proc)
+    # wait4 lacks a thread's last slice (README.md of plugins/proc)
     if not t["cpu_us"] - 5 <= cpu_us <= t["cpu_us"] * 1.002 + 200:
-        print("not ok - not what wait4 says"); failed = True
+        print("not ok - the CPU time differs from wait4's"); failed = True
     for i, r in mine.items():
         s = samples.get((pid, i))
         if not s:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ring_full.sh - skepd is stopped while more happens than its ring can hold. Records without room in the ring
-# are counted, the end and the totals of every process still arrive (through the kernel's maps for them) and equal the
-# results of wait4, and afterwards everything is recorded again. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN,
+# tests/e2e/ring_full.sh - the test stops skepd (SIGSTOP) while more happens than its ring can hold. skepd counts the
+# records without room. The end and the totals of every process still arrive, through the kernel's maps, and equal the
+# results of wait4. Afterwards skepd records everything again. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN,
 # STORM_SECONDS (1; slow hosts take longer to fill the ring).
 . "$(dirname "$0")/../attempts.sh"
 name=ring
@@ -13,12 +13,12 @@ cat >"$work/conf" <<END
   "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
 END
 start
-sleep 1.5 # its first sweep
+sleep 1.5 # until its first scan is over
 long=$(printf '%08000d' 0)
 /bin/echo roomy "$long" >"$work/echo"
 sleep 0.5
 kill -STOP $skepd
-# More than half of the ring, less than all of it: long arguments are cut there, so that more programs find room.
+# Fills more than half of the ring, less than all: the programs now cut long arguments, so that more records find room.
 i=0
 while [ $i -lt 50 ]; do
 	/bin/true
@@ -43,7 +43,7 @@ lost = {}
 for r in records:
     if r["stream"] == "loss":
         lost[r["loss.stream"]] = lost.get(r["loss.stream"], 0) + r["count"]
-# the children of the two storms, also those with little data
+# the children of the two storms, also the ones with few fields
 parents = {r["upid"] for r in images if (r["exe"] or "").endswith("/storm") and r["last"]}
 unknown = {}
 for r in images:
@@ -66,14 +66,14 @@ if len(argv.get("roomy", ["", "", ""])[2]) != 8000:
 if not 900 < sum(len(word) + 1 for word in argv.get("crowded", [])) <= 1025:
     bad.append(f"while half of the ring was full, arguments were not cut to 1 KiB: {argv.get('crowded')}"[:200])
 finals = lost.get("process.final", 0)
-# other programs run on this host too: at least our processes, and their time. In a build with sanitizers the kernel may
-# skip the programs of an end in a thousand processes while slow skepd has the CPU (skep/preempt.h).
+# Other programs run on this host too, so the records have at least our processes and their time. With sanitizers skepd
+# is slow, and while it has the CPU the kernel may skip the programs of one end in a thousand (skep/preempt.h).
 slack = started // 100 if os.environ.get("SKEP_SANITIZE") else 0
 if len(known) + len(stubs) + finals + slack < started:
     bad.append(f"{started} processes, records of {len(known)} + {len(stubs)}")
 if not finals and cpu < truth * 0.999:
     bad.append(f"CPU: skep {cpu:.0f} us, wait4 {truth} us")
-# 1 split, 8: the peak of so little memory is a bound
+# Bit 1: split; bit 8: the memory peak of so small a process is only a bound.
 late = sum(1 for r in images if r["upid"] in known and r["execed"] and r["last"] and not r["approx"] & ~9)
 if late + finals < after["processes"]:
     bad.append(f"after it: {late} of {after['processes']} processes known in full")

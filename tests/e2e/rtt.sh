@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/rtt.sh - the detail rtt on the live kernel: connections with a known number of round trips, over loopback
-# and over a link of known delay, with storage of sockets and with hash maps (rtt.py).
+# tests/e2e/rtt.sh - the detail rtt on the live kernel: counts connections with a known number of round trips, over
+# loopback and over a link of known delay, with socket storage and with hash maps (rtt.py).
 # Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 . "$(dirname "$0")/../attempts.sh"
 name=rtt near=skep-near-$$ far=skep-far-$$
 . "$(dirname "$0")/probe_lib.sh"
@@ -40,6 +40,6 @@ for storage in true false; do
 	SKEP_SOCKET=$work/socket python3 "$here/rtt.py" "$cgroup" $delayed $near $far "$work/out" || rc=$?
 	"$SKEP" doctor --socket "$work/socket" >"$work/doctor" 2>&1 || :
 	stop
-	grep -q 'net.rtt *off' "$work/doctor" || { echo "not ok - with the last attachment it is not off: $(cat "$work/doctor")"; rc=1; }
+	grep -q 'net.rtt *off' "$work/doctor" || { echo "not ok - the signal is not off after the last attachment: $(cat "$work/doctor")"; rc=1; }
 done
 exit $rc

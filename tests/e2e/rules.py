@@ -43,7 +43,8 @@ class Daemon:
                    "sinks": [{"plugin": "file", "path": self.out}],
                    "filters": {"dirs": [self.dir], "kernel": kernel}}, open(self.conf, "w"))
         self.process = testing.start(self.conf, self.err)
-        time.sleep(1.2)  # the first scan, and one more
+        # A busy machine delays the first scan, and skepd does not know who started a process that began before it.
+        testing.wait_for(self.process, self.out, '"ledger"')
 
     def write(self, rules, raw=None):
         path = os.path.join(self.dir, "10.json")
@@ -73,7 +74,7 @@ class Daemon:
         return json.loads(self.ask("rules", "--json").stdout)
 
     def settle(self, wanted):
-        """Until wanted(records so far). skepd waits ten seconds for an exit event that the kernel skipped
+        """Waits until wanted(records so far) is true. skepd waits ten seconds for an exit event that the kernel skipped
         (core/process/track_wait.c)."""
         end = time.monotonic() + 15
         while time.monotonic() < end:
@@ -103,7 +104,7 @@ def ours(records):
 
 
 def cgroup_make():
-    """A cgroup of the hierarchy that gives the ids: the memory controller's on v1."""
+    """A cgroup of the hierarchy whose ids the records have: on v1 the memory controller's."""
     for line in open("/proc/self/mountinfo"):
         fields = line.split(" - ")
         mount, kind, options = fields[0].split()[4], fields[1].split()[0], fields[1].split()[2]
@@ -195,7 +196,7 @@ def verdicts():
         d.settle(lambda records: ours(records) == wanted())
         records = d.stop()
         found, want = ours(records), wanted()
-        check("%s: the reported processes are those that the rules include" % words, found == want, "\n  missing %s\n  too much %s" % (want - found, found - want))
+        check("%s: the records have exactly the processes that the rules include" % words, found == want, "\n  missing %s\n  too much %s" % (want - found, found - want))
         mine = [r for r in ended(records) if (r["exe"] or "").startswith(work)]
         check("%s: none is lost or left in the table" % words, all(r["state"] in ("exited", "replaced") for r in mine),
               collections.Counter(r["state"] for r in mine))
@@ -279,7 +280,7 @@ def changes():
         print("# resident %.1f MiB after 10 reloads, %.1f after %d" % (rss, after[1], good + bad))
     d.took.sort()
     print("# a reload took %.0f ms (median), %.0f ms (99 %%), the command with it" % (d.took[len(d.took) // 2] * 1e3, d.took[len(d.took) * 99 // 100] * 1e3))
-    # at rest with set A, which only labels the sleeper
+    # no reload is under way, and set A only labels the sleeper
     d.write(rules("sleeper", "C"))
     d.reload()
     time.sleep(1)
@@ -291,7 +292,7 @@ def changes():
         if d.rules()["generation"] != generation:
             break
         time.sleep(0.1)
-    time.sleep(2)  # and a scan, which finds it
+    time.sleep(2)  # until a scan finds the sleeper
     for s in storms:
         s.over = True
     for s in storms:
@@ -326,7 +327,7 @@ def changes():
     check("a process that every set includes is reported once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d reported" % (started["both"], found["both"]))
     check("a process that every set excludes is not reported", found["never"] == 0, found["never"])
     check("no process is reported twice", not [k for k, n in seen.items() if n > 1])
-    check("each set decided about some process", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))
+    check("each set of rules decided about some process", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))
     check("no process has verdicts of two sets", set(labels["a-prog"]) <= {"rules=B", "rules=C"} and set(labels["b-prog"]) <= {"rules=A", "rules=C"}, dict(labels))
     check("a live process is excluded by one set and included by the next", found["sleeper"] >= 1 and labels["sleeper"]["rules=A"] >= 1,
           "%d %s" % (found["sleeper"], dict(labels["sleeper"])))

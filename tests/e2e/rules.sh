@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/rules.sh - excluded processes are not reported, all others are, exactly: with the kernel deciding and
-# without, with the same result; below excluded parents; and while the rules change under a storm of processes.
+# tests/e2e/rules.sh - skepd reports no excluded process and every other process once. The result is the same when the
+# kernel decides and when skepd decides, below excluded parents, and while the rules change under a storm of processes.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN; STORM_SECONDS (default 12, of a sanitizers' build 6).
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

@@ -53,6 +53,14 @@ def tools(name, wanted):
     same(sorted(wanted.split(",")), processes(name))
 
 
+def tasks(name, wanted):
+    same(wanted.split(","), [t for t, in rows("SELECT t.task FROM task t JOIN run r ON r.id = t.run WHERE r.name = ? ORDER BY t.start_ns", name)])
+
+
+def parent(name, engine):
+    same([(engine,)], rows("SELECT p.engine FROM run r JOIN run p ON p.run = r.parent_run WHERE r.name = ?", name))
+
+
 def once():
     seen = rows("SELECT b.s, pid, start_boot_ns, image FROM proc p JOIN dict b ON b.id = p.boot JOIN dict s ON s.id = p.state WHERE s.s <> 'excluded'")
     same(len(set(seen)), len(seen))

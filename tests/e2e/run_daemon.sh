@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# skep run where a skepd collects: without a privilege, as a member of group skep; exit codes; which users may begin a
-# run with which process; a client that is killed; a skepd that is restarted, killed, gone; rules; twenty at once.
+# skep run while a skepd collects: without a privilege, as a member of group skep; exit codes; which users may begin a
+# run with which process; a killed client; a restarted, a killed and an absent skepd; rules; twenty runs at once.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3, setpriv, unshare.
 [ -n "${SKEP_IN_NAMESPACE:-}" ] || SKEP_IN_NAMESPACE=1 exec unshare -m --propagation private "$0" "$@"
 name=run_daemon
@@ -27,16 +27,16 @@ conf() {
 END
 }
 # ask FUNCTION ARGUMENT...: python of tests/e2e/run_daemon.py over the lake, where records arrive within seconds
-ask() { until_true 100 sh -c 'python3 "$@" >"$0" 2>&1' "$dir/out" "${0%.sh}.py" "$lake" "$@" || fail "$what: $(cat "$dir/out")"; }
+ask() { until_true sh -c 'python3 "$@" >"$0" 2>&1' "$dir/out" "${0%.sh}.py" "$lake" "$@" || fail "$what: $(cat "$dir/out")"; }
 export lake
 printf '#!/bin/sh\nexec "$SKEP" run --lake "$lake" --no-live --no-report "$@"\n' >"$dir/srun"
 chmod 755 "$dir/srun"
 srun=$dir/srun
-# begun NAME: its command has gone through the gate, and runs a child
+# begun NAME: true when the run's command has passed the gate and has a child
 begun() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(not any(r["name"] == sys.argv[1] and r["processes"] > 1 for r in json.load(sys.stdin)["runs"]))' "$1"; }
 stop() { kill "-$1" "$daemon"; wait "$daemon" 2>/dev/null; daemon=; }
 umask 027
-# like the installed configuration: nothing is missed while no skepd runs
+# pinned state, as in the installed configuration: the kernel records while no skepd runs
 mkdir -m 700 "$dir/bpf" && mount -t bpf -o mode=700 none "$dir/bpf" || skip "cannot mount bpffs"
 trap 'umount -l "$dir/bpf" 2>/dev/null; cleanup' EXIT
 conf "\"spool\": { \"path\": \"$dir/spool.db\" }, \"pin_dir\": \"$dir/bpf/skep\","
@@ -56,6 +56,38 @@ ask run missing ended 127 0
 what="SKEP_RUN is the id that skepd made"
 run 0 "$what" "$srun" --name marked sh -c 'echo $SKEP_RUN'
 ask id marked "$(cat "$dir/out")"
+what="steps that the command names"
+run 7 "$what" "$srun" --name steps sh -c '"$SKEP" run --task prep true; "$SKEP" run --task last sh -c "exit 7"'
+[ ! -s "$dir/err" ] || fail "$what: stderr"
+ask tasks steps prep,last
+as_member "$dir/bin/skep" run --no-live --name member-steps sh -c "$dir/bin/skep run --task mine sleep 0.1; :" >"$dir/out" 2>&1 </dev/null || fail "$what, by a member"
+ask tasks member-steps mine
+as $stranger --clear-groups "$dir/bin/skep" run --task x sh -c 'exit 9' >"$dir/out" 2>"$dir/err" </dev/null
+[ $? = 9 ] && [ ! -s "$dir/err" ] || fail "$what: a stranger's command does not just run"
+run 0 "$what" "$SKEP" run --lake "$dir/other" --no-live --no-report --json "$dir/r.json" sh -c '"$SKEP" run --task here true; true'
+says '"here"' r.json
+run 127 "$what" "$SKEP" run --task x /no/such/file
+run 2 "$what" "$SKEP" run --task x --name y true
+what="a run that a recipe of make begins"
+printf 'all:\n\t@%s --name recipe sh -c "echo 0.1 | xargs sleep"\n' "$srun" >"$dir/Makefile"
+run 0 "$what" env -u MAKEFLAGS -u MFLAGS make -f "$dir/Makefile"
+ask tasks recipe sleep
+ask parent recipe make
+what="why the processes of a run are in it"
+"$srun" --name why sh -c '"$SKEP" run --task held sleep 100; :' &
+why=$!
+children="$children $why"
+until_true begun why || fail "$what: did not begin"
+until_true sh -c '"$SKEP" recognize why | grep -q "task *held"' || fail "$what: $("$SKEP" recognize why 2>&1)"
+run 0 "$what" "$SKEP" recognize why
+says "  sleep" out
+says "(its name is from: environ)" out
+kill $why
+wait $why
+run 1 "$what, no such" "$SKEP" recognize --lake "$lake" no-such-run
+run 0 "$what, ended" "$SKEP" recognize --lake "$lake" steps
+says "last" out
+says "only while a process lives" out
 what="long arguments"
 run 0 "$what" "$srun" --name long sh -c : "$(head -c 20000 /dev/zero | tr '\0' y)" z
 ask long long 20000
@@ -70,14 +102,36 @@ as_member "$dir/bin/skep" run --no-live --name member sh -c '/bin/true; exit 4' 
 says member err
 ask run member ended 4 0
 ask uid member $member
-what="a stranger may not ask"
-as $stranger --clear-groups env HOME="$dir/strange" "$dir/bin/skep" run --no-live true >"$dir/out" 2>"$dir/err" </dev/null
-[ $? = 4 ] || fail "$what"
-says "usermod -a -G skep" err
+what="a user outside the group needs no privilege, and sees own runs only"
+as_stranger() { as $stranger --clear-groups env HOME="$dir/strange" "$dir/bin/skep" "$@" >"$dir/out" 2>"$dir/err" </dev/null; }
+uids() { python3 -c 'import json, sys; print(*sorted({r["uid"] for r in json.load(sys.stdin)}))' <"$dir/out"; }
+as_stranger run --no-live --name strange sh -c '/bin/true; exit 5'
+[ $? = 5 ] || fail "$what: $(cat "$dir/err")"
+says "strange" err
+if grep -q "no report" "$dir/err"; then fail "$what: $(cat "$dir/err")"; fi
+ask run strange ended 5 0
+as_stranger runs --all --json || fail "$what: $(cat "$dir/err")"
+[ "$(uids)" = $stranger ] || fail "$what: runs of $(uids)"
+says "your own runs only" err
+says "sudo usermod -aG skep NAME" err
+as_stranger show strange || fail "$what: $(cat "$dir/err")"
+says "true" out
+as_stranger show --lake "$lake" strange || fail "$what, by the lake's name: $(cat "$dir/err")"
+if as_stranger show member; then fail "$what: shows another's run"; fi
+says 'no run "member"' err
+as_member "$dir/bin/skep" runs --lake "$lake" --all --json >"$dir/out" 2>"$dir/err" || fail "$what: a member"
+[ "$(uids)" = "0 $stranger $member" ] || fail "$what: a member sees runs of $(uids)"
+as_stranger recognize strange || fail "$what: $(cat "$dir/err")"
 
 what="another's process"
 sleep 60 &
 children=$!
+until_true "$SKEP" recognize $children || fail "$what: skepd does not know it"
+for words in reload "attach runqlat" "recognize $children" status; do
+	as_stranger $words
+	[ $? = 4 ] || fail "a stranger's $words"
+	says "sudo usermod -aG skep NAME" err
+done
 run 0 "$what" python3 "${0%.sh}.py" "$lake" refused "$SKEP_SOCKET" 1 $children
 cp "${0%.sh}.py" "$dir/ask.py" && chmod 755 "$dir/ask.py"
 as_member python3 "$dir/ask.py" "$lake" refused "$SKEP_SOCKET" 1 $children >"$dir/out" 2>"$dir/err" || fail "$what, by a member"
@@ -102,7 +156,7 @@ says "nosuch" err
 what="a client that is killed"
 "$srun" --name orphan sh -c 'sleep 5; /bin/true; exit 5' &
 children="$children $!"
-until_true 100 begun orphan || fail "$what: did not begin"
+until_true begun orphan || fail "$what: did not begin"
 kill -KILL $!
 ask run orphan ended 5 0
 ask tools orphan "sh -c,sleep,true"
@@ -110,7 +164,7 @@ ask tools orphan "sh -c,sleep,true"
 what="a skepd that is restarted"
 "$srun" --name restarted sh -c '/bin/true a; sleep 4; /bin/true b; exit 6' 2>"$dir/err" &
 client=$!
-until_true 100 begun restarted || fail "$what: did not begin"
+until_true begun restarted || fail "$what: did not begin"
 sleep 0.5
 stop TERM
 start
@@ -124,7 +178,7 @@ ask argv restarted "sh -c"
 what="a skepd that is away when the command ends"
 "$srun" --name away sh -c 'sleep 5; exit 7' 2>"$dir/err" &
 client=$!
-until_true 100 begun away || fail "$what: did not begin"
+until_true begun away || fail "$what: did not begin"
 stop TERM
 sleep 6
 start
@@ -135,7 +189,7 @@ ask run away ended 7 0
 what="a skepd that does not come back"
 "$srun" --name gone sh -c 'sleep 5; exit 8' 2>"$dir/err" &
 client=$!
-until_true 100 begun gone || fail "$what: did not begin"
+until_true begun gone || fail "$what: did not begin"
 stop TERM
 wait $client
 [ $? = 8 ] || fail "$what: exit"
@@ -145,7 +199,7 @@ what="a skepd that is killed"
 start
 "$srun" --name spooled sh -c '/bin/true a; sleep 4; /bin/true b; exit 9' 2>"$dir/err" &
 client=$!
-until_true 100 begun spooled || fail "$what: did not begin"
+until_true begun spooled || fail "$what: did not begin"
 sleep 2
 stop KILL
 start

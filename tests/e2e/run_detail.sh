@@ -12,7 +12,7 @@ same "status" 0 $?
 wait $others
 contains "a section for each" "$work/err" "runqlat"
 contains "by state" "$work/err" "state sleeping"
-# Each sleep is one wait of 50 to 100 ms, and the shell waits for each; no process waits for longer.
+# Each sleep waits once for 50 to 100 ms, and the shell waits for each sleep; no process waits for longer.
 python3 - "$work/err" <<'PY' || fail "the distribution of sleeps"
 import re, sys
 text = open(sys.argv[1]).read()
@@ -37,7 +37,7 @@ if command -v bpftool >/dev/null; then
 	same "no program is left on the scheduler" 0 "$(bpftool prog list | grep -c sched_switch)"
 fi
 run --detail nonsense -- touch "$work/started" 2>"$work/err"
-same "an unknown one: status" 2 $?
-contains "an unknown one: the known ones" "$work/err" "runqlat, oncpu, offcpu"
-[ -e "$work/started" ] && fail "the command was started all the same"
+same "an unknown detail: status" 2 $?
+contains "an unknown detail: skep lists the known ones" "$work/err" "runqlat, oncpu, offcpu"
+[ -e "$work/started" ] && fail "the command has started in spite of an unknown detail"
 finish

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_failures.sh - a failing, a killed, an out-of-memory-killed and an interrupted command, each reported
+# tests/e2e/run_failures.sh - skep run reports a failing, a killed, an interrupted command, and one killed for memory,
 # correctly: status, text and JSON.
 . "$(dirname "$0")/run_lib.sh"
 
-# report ARGUMENT...: text in $work/err, JSON in $work/r.json, status in $status
+# report ARGUMENT...: runs skep run; text in $work/err, JSON in $work/r.json, status in $status
 report() {
 	rm -f "$work/r.json"
 	"$SKEP" run --lake "$lake" --json "$work/r.json" "$@" 2>"$work/err"
@@ -30,12 +30,12 @@ same "killed: status" 137 "$status"
 same "killed: run" "None 9" "$(json "$work/r.json" "$of_run")"
 same "killed: not out of memory" "[False]" "$(json "$work/r.json" '[p["oom_killed"] for p in last]')"
 contains "killed: in words" "$work/err" "SIGKILL"
-if grep -qi "memory in cgroup" "$work/err"; then fail "killed: the report speaks of memory"; else ok "killed: no word of memory"; fi
+if grep -qi "memory in cgroup" "$work/err"; then fail "killed: the report names memory as the cause"; else ok "killed: the report does not name memory as the cause"; fi
 
-# interrupted: run_signals.sh has the terminal's way; here by kill to skep alone
+# interrupted: run_signals.sh tests Ctrl-C on a terminal; here a kill reaches skep alone
 "$SKEP" run --lake "$lake" --json "$work/r.json" sleep 60 2>"$work/err" &
 skep=$!
-for _ in $(seq 100); do pgrep -P "$skep" -x sleep >/dev/null && break; sleep 0.1; done
+for _ in $(seq 1200); do pgrep -P "$skep" -x sleep >/dev/null && break; sleep 0.1; done
 kill -TERM "$skep"
 wait "$skep"
 same "terminated: status" 143 "$?"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_privilege.sh - the privileges of `skep run`: without them exit 4, the remedy, and CMD does not run; with
-# exactly those (CAP_BPF, CAP_PERFMON), as user nobody, it works; and a skep with file capabilities runs no code that
-# its caller chose.
+# tests/e2e/run_privilege.sh - the privileges of `skep run`. Without them skep exits with 4, prints the remedy and does
+# not run CMD. With exactly CAP_BPF and CAP_PERFMON, as user nobody, it works. A skep with file capabilities runs no
+# code that its caller chose.
 . "$(dirname "$0")/run_lib.sh"
 command -v setpriv >/dev/null || skip "needs setpriv (util-linux)"
 
-# Where user nobody can reach them: the build tree may be anywhere.
+# User nobody must reach the programs, and the build tree may be anywhere.
 chmod 755 "$work"
 nobody=$work/nobody
 mkdir -m 755 "$nobody" "$work/bin" "$work/plugins"
@@ -25,14 +25,14 @@ skep_run=("$work/bin/skep" run --plugin-dir "$work/plugins" --no-live)
 as_nobody --inh-caps=-all "${skep_run[@]}" --lake "$nobody/lake" --name "a b" touch "$nobody/ran" >"$work/out" 2>"$work/err"
 same "without privilege: exit 4" 4 "$?"
 [ ! -e "$nobody/ran" ] && ok "without privilege: CMD does not run" || fail "CMD ran without being collected"
-contains "names the missing capabilities" "$work/err" "lacks CAP_BPF and CAP_PERFMON"
-contains "remedy: sudo, to be copied" "$work/err" "sudo $work/bin/skep run --plugin-dir $work/plugins --no-live --lake $nobody/lake --name 'a b' touch $nobody/ran"
+contains "without privilege: skep names the missing capabilities" "$work/err" "lacks CAP_BPF and CAP_PERFMON"
+contains "remedy: a sudo command to copy" "$work/err" "sudo $work/bin/skep run --plugin-dir $work/plugins --no-live --lake $nobody/lake --name 'a b' touch $nobody/ran"
 if grep -q setcap "$work/err"; then fail "remedy: setcap for everybody"; else ok "remedy: no setcap for everybody"; fi
 
 one_less() { # capability that is there, capability that is missing
 	as_nobody --inh-caps="-all,+$1" --ambient-caps="-all,+$1" "${skep_run[@]}" --lake "$nobody/lake" true 2>"$work/err"
 	same "with $1 alone: exit 4" 4 "$?"
-	contains "with $1 alone: names the other" "$work/err" "lacks $2."
+	contains "with $1 alone: skep names the other capability" "$work/err" "lacks $2."
 }
 one_less bpf CAP_PERFMON
 one_less perfmon CAP_BPF
@@ -41,18 +41,18 @@ one_less perfmon CAP_BPF
 caps="-all,+bpf,+perfmon"
 as_nobody --inh-caps=$caps --ambient-caps=$caps "${skep_run[@]}" --lake "$nobody/lake" --no-report --json "$nobody/r.json" \
 	sh -c 'cat /proc/version >/dev/null; true; exit 6' 2>"$work/err"
-same "nobody with CAP_BPF and CAP_PERFMON: runs" 6 "$?"
+same "nobody with CAP_BPF and CAP_PERFMON: skep runs CMD" 6 "$?"
 same "the folder of its lake is for that user alone" 700 "$(stat -c %a "$nobody/lake")"
 if [ -s "$nobody/r.json" ]; then
-	same "and reports the run" "6 65534" "$(json "$nobody/r.json" '"%d %d" % (run["exit_code"], run["uid"])')"
-	same "and the command line and program of what it called" "['cat', '/proc/version'] True" \
+	same "nobody with CAP_BPF and CAP_PERFMON: the report has the run" "6 65534" "$(json "$nobody/r.json" '"%d %d" % (run["exit_code"], run["uid"])')"
+	same "nobody with CAP_BPF and CAP_PERFMON: the report has CMD's child" "['cat', '/proc/version'] True" \
 		"$(json "$nobody/r.json" 'next("%s %s" % (p["argv"], p["exe"].endswith("/cat")) for p in processes if p["tool"] == "cat")')"
 else
 	fail "no report: $(cat "$work/err")"
 fi
 
 # ---- which lake a member of group skep reads -------------------------------------------------------------------
-# member HOME COMMAND...: as nobody, with that lake as the service's, which its group may read
+# member HOME COMMAND...: runs the command as nobody; the service's lake is a copy that the group may read
 member() {
 	local home=$1
 	shift
@@ -61,17 +61,17 @@ member() {
 		sh "$nobody/lake" env -u XDG_DATA_HOME HOME="$home" "$work/bin/skep" "$@" >"$work/out" 2>"$work/err"
 }
 member "$nobody/none" runs --json
-same "no lake of one's own: reads the service's" "0 True" "$? $(python3 -c 'import json,sys; print(len(json.load(sys.stdin)) > 0)' <"$work/out")"
-same "and nothing on stderr" "" "$(cat "$work/err")"
+same "a user without a lake: skep reads the service's lake" "0 True" "$? $(python3 -c 'import json,sys; print(len(json.load(sys.stdin)) > 0)' <"$work/out")"
+same "a user without a lake: nothing on stderr" "" "$(cat "$work/err")"
 mkdir -p "$nobody/.local/share/skep"
 cp -r "$nobody/lake" "$nobody/.local/share/skep/lake"
 chown -R 65534:65534 "$nobody/.local"
 member "$nobody" runs
 same "both lakes: exit 0" 0 "$?"
-contains "both lakes: reads one's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; for skepd's lake: --lake /var/lib/skep/lake"
+contains "both lakes: skep reads the user's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; for skepd's lake: --lake /var/lib/skep/lake"
 
-# ---- file capabilities: the command does not get them, and the caller chooses no code. The folder of plugins that
-# every build searches, in a mount namespace of its own.
+# ---- file capabilities: the command does not get them, and the caller chooses no code. site() puts the plugins into
+# the folder that every build searches, in a mount namespace of its own.
 site() {
 	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /usr/local/lib && mkdir /usr/local/lib/skep && cp -r "$1" /usr/local/lib/skep/plugins &&
 		shift && cd / && exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"' sh "$work/plugins" "$@"
@@ -95,7 +95,7 @@ not_loaded() {
 	(cd "$nobody" && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@") >"$work/err" 2>&1 </dev/null
 	rc=$?
 	[ "$code" = any ] || same "$what: exit $code" "$code" "$rc"
-	[ -z "$text" ] || contains "$what: said" "$work/err" "$text"
+	[ -z "$text" ] || contains "$what: the message" "$work/err" "$text"
 	if [ -e "$nobody/loaded" ]; then fail "$what: the caller's plugin was loaded"; else ok "$what: the caller's plugin is not loaded"; fi
 }
 as_nobody "$work/bin/skep-dev" check --no-start "$own/proc.so" >"$work/err" 2>&1
@@ -106,25 +106,25 @@ if ! setcap cap_bpf,cap_perfmon=ep "$work/bin/skep" cap_bpf,cap_perfmon=ep "$wor
 else
 	LD_LIBRARY_PATH=/opt/of/the/user TMPDIR=$nobody site "$work/bin/skep" run --no-live --lake "$nobody/lake" --no-report \
 		sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR"; grep "^Cap[IPEA]" /proc/self/status | sort -u -k 2' >"$work/out" 2>"$work/err"
-	same "setcap: runs with the system's plugins" "0 " "$? $(cat "$work/err")"
-	contains "setcap: CMD keeps what ld.so takes from skep (LD_LIBRARY_PATH, TMPDIR)" "$work/out" "/opt/of/the/user $nobody"
+	same "setcap: skep runs with the system's plugins" "0 " "$? $(cat "$work/err")"
+	contains "setcap: CMD has the variables that ld.so removes from skep (LD_LIBRARY_PATH, TMPDIR)" "$work/out" "/opt/of/the/user $nobody"
 	same "setcap: CMD has no capability in any set" "0000000000000000" "$(sed -n 's/^Cap.*:[[:space:]]*//p' "$work/out")"
 	as_nobody --inh-caps=-all setpriv --no-new-privs "$work/bin/skep" run --lake "$nobody/lake" true 2>"$work/err"
 	same "setcap under no_new_privs: exit 4" 4 "$?"
-	contains "setcap under no_new_privs: said" "$work/err" "no_new_privs"
+	contains "setcap under no_new_privs: the message" "$work/err" "no_new_privs"
 
 	not_loaded "setcap, run --plugin-dir" 4 "--plugin-dir" "$work/bin/skep" run --plugin-dir "$own" --lake "$nobody/lake" true
 	not_loaded "setcap, run with SKEP_PLUGIN_DIRS" any "" env SKEP_PLUGIN_DIRS="$own" "$work/bin/skep" run --lake "$nobody/lake" true
 	not_loaded "setcap, doctor --config" 4 "--config" "$work/bin/skep" doctor --config "$own/skepd.conf"
 	not_loaded "setcap, support-bundle --config" any "" "$work/bin/skep" support-bundle -o "$nobody/bundle" --config "$own/skepd.conf"
 	not_loaded "setcap, skep-dev check" any "owned by uid 65534, not by root" "$work/bin/skep-dev" check --no-start "$own/proc.so"
-	# A folder of root's in one of the caller's: the caller can put another in its place while skep looks.
+	# The caller owns the folder above root's folder, so the caller can replace root's folder while skep checks it.
 	mkdir "$nobody/parent"
 	install -d "$nobody/parent/roots"
 	install -m 644 "$own/proc.so" "$nobody/parent/roots/proc.so"
 	chown 65534 "$nobody/parent"
 	not_loaded "setcap, a caller's folder above root's" any "$nobody is owned by uid 65534" "$work/bin/skep-dev" check --no-start "$nobody/parent/roots/proc.so"
-	# skepd: a configuration of the caller's names plugins, and a pipe has no owner that could be checked.
+	# skepd: a configuration of the caller names plugins, and a pipe has no owner that skepd could check.
 	install -m 755 "${SKEPD:-skepd}" "$work/bin/skepd"
 	setcap cap_bpf,cap_perfmon=ep "$work/bin/skepd"
 	not_loaded "setcap, skepd -c" 3 "belongs to uid 65534" "$work/bin/skepd" -t -c "$own/skepd.conf"
@@ -134,7 +134,7 @@ else
 	mkfifo "$work/records"
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/bin/skep" filter test "uid = 0" - <"$work/records" >/dev/null 2>&1 &
 	exec 9>"$work/records"
-	for _ in $(seq 100); do [ "$(cat "/proc/$!/comm" 2>/dev/null)" != skep ] || break; sleep 0.1; done
+	for _ in $(seq 1200); do [ "$(cat "/proc/$!/comm" 2>/dev/null)" != skep ] || break; sleep 0.1; done
 	sleep 0.3
 	same "setcap, a command that does not collect: no capability" "0000000000000000 0000000000000000" \
 		"$(sed -n 's/^Cap\(Prm\|Eff\):[[:space:]]*//p' "/proc/$!/status" | xargs)"
@@ -143,7 +143,7 @@ else
 	install -m 4755 "$SKEP" "$work/bin/skep"
 	as_nobody "$work/bin/skep" --version >"$work/err" 2>&1
 	same "set-uid: exit 4" 4 "$?"
-	contains "set-uid: said" "$work/err" "chmod ug-s $work/bin/skep"
+	contains "set-uid: the message" "$work/err" "chmod ug-s $work/bin/skep"
 	install -m 755 "$SKEP" "$work/bin/skep"
 fi
 
@@ -151,17 +151,17 @@ fi
 install -m 755 "$SKEP" "$work/bin/plain" # exec of a file with capabilities beyond the bounding set is refused
 setpriv --bounding-set -all --inh-caps=-all "$work/bin/plain" run --plugin-dir "$work/plugins" --lake "$lake" true 2>"$work/err"
 same "uid 0 without capabilities: exit 4" 4 "$?"
-contains "uid 0 without capabilities: said" "$work/err" "--cap-add BPF --cap-add PERFMON"
+contains "uid 0 without capabilities: the message" "$work/err" "--cap-add BPF --cap-add PERFMON"
 # capabilities of a user namespace are not the host's
 if unshare -Ur true 2>/dev/null; then
 	unshare -Ur "${skep_run[@]}" --lake "$lake" true 2>"$work/err"
 	same "user namespace: exit 4" 4 "$?"
-	contains "user namespace: said" "$work/err" "user namespace"
+	contains "user namespace: the message" "$work/err" "user namespace"
 fi
 # a plugin that every user could have changed
 chmod 666 "$work/plugins/proc.so"
 "${skep_run[@]}" --lake "$lake" touch "$work/ran" 2>"$work/err"
 same "world-writable plugin: exit 4" 4 "$?"
 [ ! -e "$work/ran" ] && ok "world-writable plugin: CMD does not run" || fail "CMD ran"
-contains "world-writable plugin: named" "$work/err" "$work/plugins/proc.so"
+contains "world-writable plugin: skep names it" "$work/err" "$work/plugins/proc.so"
 finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/run_status.sh - to its caller `skep run CMD` is CMD: exit status, standard streams byte for byte,
 # descriptors, signal dispositions, environment.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: sixty runs of skep run for their exit status, which run_tree.sh and others have, too"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: sixty runs for their exit status; run_tree.sh and others also check it"; exit 77; }
 . "$(dirname "$0")/run_lib.sh"
 
 # ---- exit status
@@ -15,24 +15,24 @@ for signal in 1 2 6 9 11 13 14 15 31 34; do
 	same "killed by signal $signal" $((128 + signal)) "$?"
 done
 
-# ---- a command that cannot be
+# ---- a command that cannot start
 run no-such-command-here 2>"$work/err"
 same "not found: 127" 127 "$?"
-contains "not found: said" "$work/err" "no-such-command-here: command not found"
+contains "not found: the message" "$work/err" "no-such-command-here: command not found"
 run /no/such/file 2>"$work/err"
 same "no such path: 127" 127 "$?"
-contains "no such path: said" "$work/err" "/no/such/file: No such file or directory"
+contains "no such path: the message" "$work/err" "/no/such/file: No such file or directory"
 echo 'exit 0' >"$work/plain"
 run "$work/plain" 2>"$work/err"
 same "not executable: 126" 126 "$?"
-contains "not executable: said" "$work/err" "plain: Permission denied"
+contains "not executable: the message" "$work/err" "plain: Permission denied"
 run / 2>"$work/err"
 same "a folder: 126" 126 "$?"
 printf '#!/no/interpreter\n' >"$work/script"
 chmod +x "$work/script"
 run "$work/script" 2>"$work/err"
 same "no interpreter: 127" 127 "$?"
-contains "no interpreter: said" "$work/err" "interpreter"
+contains "no interpreter: the message" "$work/err" "interpreter"
 "$SKEP" run --lake "$lake" --json "$work/missing.json" --no-report -- no-such-command-here 2>/dev/null
 same "not found: the run is kept with its status" "127 [['no-such-command-here']]" \
 	"$(json "$work/missing.json" 'str(run["exit_code"]) + " " + str([run["argv"]])')"
@@ -43,17 +43,17 @@ refused() { # WHAT STATUS TEXT ARGUMENT...
 	shift 3
 	"$SKEP" run "$@" >"$work/out" 2>"$work/err"
 	same "$what: exit $status" "$status" "$?"
-	contains "$what: said" "$work/err" "$text"
+	contains "$what: the message" "$work/err" "$text"
 	[ ! -e "$work/ran" ] || { fail "$what: the command ran"; rm "$work/ran"; }
 }
 refused "no command" 2 "no command" --lake "$lake"
 refused "unknown option" 2 "did you mean --name" --nane x touch "$work/ran"
 refused "bad interval" 2 "--interval soon" --interval soon touch "$work/ran"
 refused "zero interval" 2 "--interval 0s" --interval 0s touch "$work/ran"
-refused "lake that cannot be" 1 "/proc/no" --lake /proc/no/lake touch "$work/ran"
+refused "lake in a folder that cannot exist" 1 "/proc/no" --lake /proc/no/lake touch "$work/ran"
 refused "lake that is a file" 1 "plain" --lake "$work/plain" touch "$work/ran"
 refused "report that cannot be written" 1 "/no/such/folder/r.json" --lake "$lake" --json /no/such/folder/r.json touch "$work/ran"
-refused "no plugin there" 1 "proc" --lake "$lake" --plugin-dir "$work/nowhere" touch "$work/ran"
+refused "folder without plugins" 1 "proc" --lake "$lake" --plugin-dir "$work/nowhere" touch "$work/ran"
 run -- sh -c 'exit 5' --name x
 same "options after CMD are CMD's" 5 "$?"
 
@@ -64,7 +64,7 @@ cmp "$work/in" "$work/out" && ok "stdin and stdout byte for byte" || fail "stdin
 run sh -c 'cat >&2' <"$work/in" 2>"$work/out"
 cmp "$work/in" "$work/out" && ok "stderr byte for byte with --no-report" || fail "stderr changed"
 "$SKEP" run --lake "$lake" echo only >"$work/out" 2>"$work/err"
-same "the report keeps away from stdout" only "$(cat "$work/out")"
+same "stdout has only CMD's output, not the report" only "$(cat "$work/out")"
 [ -s "$work/err" ] && ok "the report is on stderr" || fail "no report on stderr"
 "$SKEP" run --lake "$lake" --no-report --json - true >"$work/out" 2>"$work/err"
 same "--json -: on stdout" 0 "$(json "$work/out" 'run["exit_code"]')"
@@ -72,9 +72,9 @@ same "--json -: on stdout" 0 "$(json "$work/out" 'run["exit_code"]')"
 "$SKEP" run --lake "$lake" true 2>/dev/full
 same "a report that cannot be written does not change the status" 0 "$?"
 "$SKEP" run --lake "$lake" true 2>&1 | true
-same "nor does a reader that went away" "0 0" "${PIPESTATUS[*]}"
+same "a reader of the report that ends early does not change the status" "0 0" "${PIPESTATUS[*]}"
 
-# ---- inherited state. fds: those of the shell that runs the listing, without the ones that it needs itself
+# ---- inherited state. fds: the descriptors of the shell that runs the listing, without its own
 list='for f in /proc/$$/fd/*; do n=${f##*/}; l=$(readlink "$f"); echo "$n ${l%%[0-9]*}"; done'
 bash -c "$list" 7<"$work/in" 8>"$work/x" >"$work/want"
 run bash -c "$list" 7<"$work/in" 8>"$work/x" >"$work/got"
@@ -116,7 +116,7 @@ same "SKEP_RUN is the run's id" "$(cat "$work/out")" "$(json "$work/id.json" 'ru
 "$SKEP" run --lake "$lake" --no-report --json "$work/id.json" --name "my name" --pipeline nightly -- nice true
 same "name and pipeline" "my name nightly" "$(json "$work/id.json" 'run["name"] + " " + run["pipeline"]')"
 "$SKEP" run --lake "$work/new/folder/lake" --no-report true && [ -d "$work/new/folder/lake" ] &&
-	ok "the lake's folder is made" || fail "the lake's folder is not made"
+	ok "skep makes the lake's folder" || fail "skep does not make the lake's folder"
 
 # a user's own table of tools, and secrets that must never be stored
 mkdir -p "$work/config/skep/tools.d"
@@ -133,5 +133,5 @@ export XDG_CONFIG_HOME
 echo '{ "programs": [ { "match": ["x"], "operand": "subcomand" } ] }' >"$work/config/skep/tools.d/wrong.json"
 "$SKEP" run --lake "$lake" --no-report true 2>"$work/err"
 same "a wrong table: exit 3" 3 $?
-grep -q 'wrong.json:1:.*did you mean "subcommand"' "$work/err" && ok "and where it is wrong" || fail "$(cat "$work/err")"
+grep -q 'wrong.json:1:.*did you mean "subcommand"' "$work/err" && ok "a wrong table: the message has its line" || fail "$(cat "$work/err")"
 finish

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_trace.sh - `skep run` leaves nothing in the kernel: BPF programs, maps,
-# links, pinned objects; neither after a run nor after a kill -9 of skep, which CMD outlives.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: objects left in the kernel do not depend on them"; exit 77; }
+# tests/e2e/run_trace.sh - `skep run` leaves no BPF programs, maps, links or pinned objects in the kernel: neither after
+# a run, nor after a kill -9 of skep, which CMD outlives.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: objects left in the kernel do not depend on sanitizers"; exit 77; }
 . "$(dirname "$0")/run_lib.sh"
 command -v bpftool >/dev/null || skip "needs bpftool"
 bpftool prog list >/dev/null 2>&1 || skip "bpftool does not work here"
@@ -18,9 +18,9 @@ for o in json.load(sys.stdin): print(sys.argv[1], o["id"], o.get("name", o.get("
 	} | LC_ALL=C sort
 }
 # The kernel frees objects after an RCU grace period or two; other programs of this machine may come and go meanwhile.
-gone() { # WHAT: no new object is left
+gone() { # WHAT: waits until no new object is left
 	local left
-	for _ in $(seq 100); do
+	for _ in $(seq 300); do
 		objects >"$work/after"
 		left=$(LC_ALL=C comm -13 "$work/before" "$work/after")
 		[ -n "$left" ] || { ok "$1"; return; }
@@ -35,10 +35,10 @@ run sh -c 'sleep 0.2; exit 3'
 same "a run" 3 "$?"
 gone "nothing is left after a run"
 
-# While it runs some object must exist, or the check above shows nothing.
+# While skep runs some object must exist, or the check above proves nothing.
 "$SKEP" run --lake "$lake" --no-live --no-report sleep 30 &
 skep=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	child=$(pgrep -P "$skep" -x sleep) && break
 	sleep 0.1
 done

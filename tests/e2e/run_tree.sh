@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_tree.sh - every process of a run is in its report, in whatever way it began and even if its parents have
-# ended: fixtures/tree.c, and pid namespaces.
+# tests/e2e/run_tree.sh - the report of a run has every process, however it began and even if its parents have ended:
+# fixtures/tree.c, and pid namespaces.
 . "$(dirname "$0")/run_lib.sh"
 [ "$(readlink /proc/self/ns/pid)" = "pid:[4026531836]" ] ||
 	skip "not in the initial pid namespace: pids of the report cannot be compared"
@@ -11,13 +11,13 @@ fixture tree
 same "the tree's own status" 7 "$?"
 python3 "$here/check_tree.py" "$work/r.json" "$work/facts" || failures=$((failures + 1))
 
-# the same without samples between: records of short-lived processes must not depend on samples
+# the same without samples: records of short-lived processes must not depend on samples
 "$SKEP" run --lake "$lake" --no-live --no-report --interval 1h --json "$work/r.json" "$work/tree" >"$work/facts"
 same "the tree's own status, without samples" 7 "$?"
 # without a sample only the exit record has the number of threads
 python3 "$here/check_tree.py" "$work/r.json" "$work/facts" || failures=$((failures + 1))
 
-# pid namespaces, each gone in milliseconds
+# pid namespaces that live some milliseconds
 if unshare -pf true 2>/dev/null; then
 	"$SKEP" run --lake "$lake" --no-live --no-report --json "$work/ns.json" bash -c '
 		for i in 1 2 3 4 5; do unshare -pf sh -c "sh -c \"exit 31\" in-namespace; (exit 32); exit 3$i"; done; exit 0'

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/sched_details.sh - the details of "sched" on the live kernel: counts and sums equal the kernel's own
-# (tests/exact/details.c), with each way of storing threads; and through skepd, where a detail ends with its process and
-# leaves no program behind. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
+# tests/e2e/sched_details.sh - the details of "sched" on the live kernel. Counts and sums equal the kernel's own, with
+# each way of storing threads (tests/exact/details.c). In skepd a detail ends with its process and leaves no program
+# behind. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 . "$(dirname "$0")/../attempts.sh"
 name=details
 . "$(dirname "$0")/probe_lib.sh"
@@ -19,7 +19,7 @@ cat >"$work/conf" <<END
   "control": { "socket": "$work/socket" } }
 END
 start
-sleep 1 # its first sweep
+sleep 1 # until its first scan is over
 "$EXACT_BIN/details" naps &
 naps=$!
 sleep 1 # until skepd knows the process
@@ -40,7 +40,7 @@ count, total = sum(r["count"] for r in naps), sum(r["sum_ns"] for r in naps)
 print(f"{len(naps)} records: {count} naps, {total / 1e6:.1f} ms; lost: {lost}")
 if len(naps) < 2:
     bad.append("not a record for each interval")
-# it was attached some time after the first nap
+# skepd attached the detail some time after the first nap
 if not 50 <= count <= 600 or total < count * 10e6:
     bad.append("600 naps of 10 ms at most, 50 at least")
 for r in naps:

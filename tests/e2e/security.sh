@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The claims of docs/inside/security.md about a running skepd: which users may send requests, the modes of its files,
-# its remaining privileges, the configurations that it refuses; and the exit codes that scripts rely on.
+# Checks the claims of docs/inside/security.md about a running skepd: which users may send requests, the modes of its
+# files, its remaining privileges, the configurations that it refuses; and the exit codes that scripts rely on.
 set -eu
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
@@ -24,7 +24,7 @@ ends() { # CODE WHAT COMMAND...
 says() { checked=$((checked + 1)); grep -q -- "$1" "$work/out" || fail "it does not say '$1': $(head -c 300 "$work/out")"; }
 other() { setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- "$@"; }
 umask 022
-# Other users must be able to reach the programs and the socket: the test is about the modes.
+# Other users must be able to reach the programs and the socket: the test checks their modes.
 chmod 0755 "$work"
 
 cat >"$work/skepd.conf" <<-X
@@ -60,13 +60,14 @@ chown 0 "$work/skepd.conf"
 # ---- running --------------------------------------------------------------------------------
 (umask 0; exec "$SKEPD" -v -c "$work/skepd.conf" >"$work/log" 2>&1 </dev/null) &
 pid=$!
-for _ in $(seq 200); do ! grep -q ' collects: ' "$work/log" || break; sleep 0.1; done
+for _ in $(seq 1200); do ! grep -q ' collects: ' "$work/log" || break; sleep 0.1; done
 grep -q ' collects: ' "$work/log" || { cat "$work/log"; fail "skepd does not start"; }
 for _ in $(seq 5); do /bin/true plantedargument; done
 sleep 2.5
 
 is "mode of the socket" "$(stat -c %a "$work/run/s.sock")" 660
-is "mode of its folder" "$(stat -c %a "$work/run")" 750
+is "mode of its folder" "$(stat -c %a "$work/run")" 755
+is "mode of the socket for all users" "$(stat -c %a "$work/run/s.sock.users")" 666
 is "mode of the lake" "$(stat -c %a "$work/state/lake")" 750
 is "mode of a lake's file" "$(stat -c %a "$work"/state/lake/lake-*.db | sort -u)" 640
 is "mode of the file sink's file" "$(stat -c %a "$work/out.ndjson")" 640
@@ -97,13 +98,17 @@ cat >"$work/ask.py" <<-'X'
 	os.setgid(65534)
 	os.setuid(65534)
 	s = socket.socket(socket.AF_UNIX)
-	s.settimeout(10)
+	s.settimeout(60)
 	s.connect(sys.argv[1])
 	for r in sys.argv[2:]:
 	    try:
 	        s.sendall(('{"request":"%s"}\n' % r).encode())
 	    except OSError:
 	        pass
+	try:
+	    s.shutdown(socket.SHUT_WR)
+	except OSError:
+	    pass
 	data = b""
 	while True:
 	    try:
@@ -117,8 +122,7 @@ cat >"$work/ask.py" <<-'X'
 X
 ends 1 "another user cannot reach the socket" python3 "$work/ask.py" "$work/run/s.sock" status
 says 'PermissionError'
-# Not only by the file's mode: SO_PEERCRED gives the connecting user.
-chmod 0755 "$work/run"
+# skepd also checks the connecting user by SO_PEERCRED, not only by the file's mode.
 chmod 0666 "$work/run/s.sock"
 for request in status plugins details runs stats rules loglevel reload attach detach run_begin run_resume run_end; do
 	ends 0 "another user asks $request" python3 "$work/ask.py" "$work/run/s.sock" "$request"
@@ -127,6 +131,19 @@ for request in status plugins details runs stats rules loglevel reload attach de
 	if grep -q 'instances\|/true\|plantedargument' "$work/out"; then fail "$request gives another user data"; fi
 done
 chmod 0660 "$work/run/s.sock"
+# The socket for all users: what shows others' data or changes the daemon is refused.
+for request in status plugins details runs stats rules loglevel reload 'attach","detail":"x' 'recognize","run":"last'; do
+	ends 0 "another user asks $request for all" python3 "$work/ask.py" "$work/run/s.sock.users" "$request"
+	says '"code":"\(permission\|not_found\)"'
+	if grep -q 'instances\|/true\|plantedargument\|"ok":true' "$work/out"; then fail "$request gives another user data"; fi
+done
+ends 0 "another user asks for a copy" python3 "$work/ask.py" "$work/run/s.sock.users" lake_copy
+says '"ok":true,"request":"lake_copy","bytes":'
+if grep -qa 'plantedargument' "$work/out"; then fail "a copy gives another user data"; fi
+ends 0 "another user asks for a run of root's" python3 "$work/ask.py" "$work/run/s.sock.users" 'lake_copy","run":"last'
+says '"code":"not_found"'
+copier=$(pgrep -P "$pid" -f 'skepd: copier')
+is "capabilities of the copier" "$(sed -nE 's/^Cap(Prm|Eff|Amb|Inh):\s*//p' "/proc/$copier/status" | sort -u)" 0000000000000000
 
 # ---- exit codes, skepd and skep (the others are above) -----------------------------------------
 cp "$work/skepd.conf" "$work/second.conf"
@@ -156,8 +173,8 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	ends 4 "skep doctor without privileges" other "$SKEP" doctor --local
 	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
 fi
-# Another user from the start, with the three capabilities of the unit, by setpriv: docs/inside/security.md describes it
-# for hosts without systemd.
+# Runs skepd as another user from the start, with the unit's three capabilities, by setpriv: docs/inside/security.md
+# describes this for hosts without systemd.
 if other test -x "$SKEPD" 2>/dev/null; then
 	install -d -o 65534 -g 65534 -m 0750 "$work/low"
 	cat >"$work/low.conf" <<-X
@@ -171,7 +188,7 @@ if other test -x "$SKEPD" 2>/dev/null; then
 		--inh-caps=$C --ambient-caps=$C --bounding-set=$C \
 		"$SKEPD" -c "$work/low.conf" >"$work/low.log" 2>&1 </dev/null &
 	low=$!
-	for _ in $(seq 200); do ! grep -q ' collects: ' "$work/low.log" || break; sleep 0.1; done
+	for _ in $(seq 1200); do ! grep -q ' collects: ' "$work/low.log" || break; sleep 0.1; done
 	is "its user, group and groups" "$(sed -nE 's/^(Uid|Gid|Groups):\s*//p' "/proc/$low/status" | tr -s '\t \n' ' ')" \
 		"65534 65534 65534 65534 65534 65534 65534 65534 "
 	is "its capabilities" "$(sed -nE 's/^Cap(Prm|Eff|Bnd|Amb|Inh):\s*//p' "/proc/$low/status" | sort | uniq -c | tr -s ' ' | tr '\n' ';')" \
@@ -184,7 +201,7 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	is "a skepd of another user at its end" "$rc" 0
 	is "its records" "$(grep -c '"of-another-user"' "$work/low/out")" 1
 fi
-# For these checks a reload is a start: skepd refuses the file and continues with the old one.
+# A reload makes the same checks as a start: skepd refuses the file and keeps the old configuration.
 chmod 0666 "$work/skepd.conf"
 ends 3 "reload of a configuration that everybody can write" "$SKEP" reload --socket "$work/run/s.sock"
 says 'writable by everybody'

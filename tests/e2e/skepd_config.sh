@@ -17,7 +17,7 @@ fail() {
 	exit 1
 }
 
-# run STATUS NAME ARGUMENT...: skepd exits with that status.
+# run STATUS NAME ARGUMENT...: runs skepd; fails unless it exits with that status.
 run() {
 	want=$1
 	name=$2
@@ -27,13 +27,13 @@ run() {
 	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
 }
 
-# test_config STATUS NAME: skepd -t of the configuration on standard input.
+# test_config STATUS NAME: runs skepd -t with the configuration on standard input.
 test_config() {
 	cat >"$conf"
 	run "$1" "$2" -t -c "$conf"
 }
 
-# says TEXT: standard error contains that text, letter by letter.
+# says TEXT: fails unless standard error contains the text, letter by letter.
 says() {
 	grep -qF -- "$1" "$dir/err" || fail "$name: does not say: $1"
 }
@@ -146,7 +146,7 @@ END
 says "$conf:2:17: error: "
 says "broken.so"
 run 0 "the list of plugins with a broken one" --list-plugins -c "$conf"
-grep -q 'refused: .*broken.so' "$dir/out" || fail "$name: does not say why it is refused"
+grep -q 'refused: .*broken.so' "$dir/out" || fail "$name: does not say why skepd refuses it"
 echo "ok - a file that is no plugin: refused, listed with its reason"
 
 echo '{ "sinks": [ { "plugin": "lake" } ] }' >"$conf"
@@ -162,6 +162,8 @@ echo "ok - $name"
 run 2 "an unknown argument" --nosuch
 run 2 "an argument too many" -t extra
 says "unexpected argument: extra"
+run 2 "a reader without a service manager" --reader
+says "start skep-reader.socket"
 run 0 "help" --help
 grep -q 'never puts itself into the background' "$dir/out" || fail "$name: does not say why it stays in the foreground"
 run 0 "version" --version
@@ -170,7 +172,7 @@ for what in '^skepd [0-9]' '^plugin ABI: provides 1\.' '^libbpf [0-9]' '^libuv [
 done
 echo "ok - usage, help, version"
 
-# until_file TEXT FILE: waits, with a limit, until skepd has written that.
+# until_file TEXT FILE: waits, with a limit, until skepd has written TEXT to FILE.
 until_file() {
 	tries=0
 	until grep -q -- "$1" "$2" 2>/dev/null; do
@@ -184,12 +186,12 @@ until_file() {
 	done
 }
 
-# -f takes signals: a daemon without probes needs no privilege.
+# skepd -f handles signals. A daemon without probes needs no privilege.
 cat >"$conf" <<END
 { "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
 END
 for signal in TERM INT; do
-	: >"$dir/err" # the last skepd's output would count as this one's
+	: >"$dir/err" # removes the output of the previous skepd
 	# A shell gives its background jobs an ignored SIGINT, which a handler of skepd's replaces.
 	"$SKEPD" -f -v -c "$conf" >"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!

@@ -66,7 +66,7 @@ def at_receiver():
 
 
 def storm(n):
-    """Starts so many processes and waits for their records, not for those of earlier ones."""
+    """Starts n processes and waits for their records, not for records of earlier processes."""
     before = set(in_file())
     storm = subprocess.run([exact + "/storm", tiny, str(n), "1"], stdout=subprocess.PIPE, text=True, check=True)
     return before, json.loads(storm.stdout)["processes"]
@@ -103,7 +103,7 @@ check("the receiver is back: it gets all records of both skepds", within(70, lam
 images = collections.defaultdict(set)
 for r in map(json.loads, (line for line in open(out) if line.endswith("\n"))):
     images[r["upid"]].add(r["image"])
-check("each image of a process once", not [u for u in first if at_receiver()[u] != len(images[u])],
+check("the receiver has each image of a process once", not [u for u in first if at_receiver()[u] != len(images[u])],
       [(u, at_receiver()[u], len(images[u])) for u in first if at_receiver()[u] != len(images[u])][:5])
 
 script("401")
@@ -178,7 +178,7 @@ def first_leaf(file, root):
         root = int.from_bytes(page[cell:cell + 4], "big")
 
 
-# Ids grow for ever, and acknowledged batches go: the first page may begin anywhere.
+# Ids grow for ever, and skepd removes acknowledged batches: the first page may begin at any id.
 shutil.copy(spool, work + "/late.db")
 db = sqlite3.connect(work + "/late.db", isolation_level=None)
 db.execute("CREATE TEMP TABLE one AS SELECT * FROM batch LIMIT 1")
@@ -195,7 +195,7 @@ with open(work + "/late.db", "r+b") as f:
     f.write(bytes([0xa5]) * size)
 late = ask("check", "--spool", work + "/late.db", status=1)
 found = re.search(r"(\d+) batches of \d+ records can be read", late.replace(",", ""))
-check("its first page is damaged: skep reads all others with any ids", found and 1800 < int(found.group(1)) < 2000, late[-300:])
+check("the first page is damaged: skep reads all others, with any ids", found and 1800 < int(found.group(1)) < 2000, late[-300:])
 check("drop --dead removes the dead letters", "batches that receivers had refused" in ask("drop", "--dead", "--spool", spool) and
       json.loads(ask("dead", "--spool", spool, "--json")) == [])
 with open(spool, "r+b") as f:  # every page but the first is bad
@@ -208,7 +208,7 @@ check("a damaged spool: skep spool check reports it", status.returncode == 1, st
 d = testing.start(conf, err, seconds=30 * slow)
 script("200")
 before, n = storm(100)
-check("skepd runs all the same, and both sinks get new records",
+check("skepd runs with a damaged spool, and both sinks get new records",
       within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
 check("skepd logs the damage and puts the file aside", "began a new one" in testing.text(err) and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))

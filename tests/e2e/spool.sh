@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/spool.sh - the records of sinks during faults: a receiver that is away, skepd killed meanwhile, a full disk,
-# a refused token, a damaged spool. Two sinks, a file and one over HTTP (tests/faults/faultd): the healthy one is never
-# delayed, and in the end both have every process, or skepd counts the missing records. Needs: root, $SKEP, $SKEPD,
+# tests/e2e/spool.sh - the records of two sinks, a file and one over HTTP (tests/faults/faultd), during faults: a
+# receiver that does not answer, a killed skepd, a full disk, a refused token, a damaged spool. The faults never delay
+# the healthy sink. In the end both have every process, or skepd counts the missing records. Needs: root, $SKEP, $SKEPD,
 # $SKEP_PLUGIN_DIRS with the sink http, $EXACT_BIN, python3.
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

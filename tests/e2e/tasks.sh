@@ -27,14 +27,15 @@ sink=
 if [ $otlp = yes ]; then
 	python3 "${abs_srcdir:-.}/tests/otlp/receiver.py" "$work/got" >"$work/port" &
 	receiver=$!
-	for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
+	for _ in $(seq 1200); do [ -s "$work/port" ] && break; sleep 0.1; done
 	sink=', { "plugin": "otlp", "endpoint": "http://127.0.0.1:'$(cat "$work/port")'", "signals": [ "traces" ], "span_threshold": "10s" }'
 fi
-# A child of init: a session below it is a run without skep run. The variables stand behind longer ones, beyond the
-# first block that skepd reads.
+# A child of init: a session below it is a run without skep run. The variables follow longer ones, after the first
+# block that skepd reads.
 cat >"$work/service" <<'END'
 while [ ! -e "$work/go" ]; do
 	[ -d "$work" ] || exit 0 # the test has given up
+	env -i PATH="$PATH" SKEP_TASK=before setsid -w true
 	sleep 0.1
 done
 env -i PATH="$PATH" LONG="$(printf '%05000d' 0)" SECRET=hunter2 EMPTY= TRACEPARENT=$outer INNER=$inner OTHER=$other SKEP_TASK=align SLURM_JOB_ID=4711 \
@@ -63,6 +64,8 @@ END
 daemon=$!
 for _ in $(seq 600); do SKEP_SOCKET=$work/s "$SKEP" status >"$work/status" 2>&1 && break; sleep 0.1; done
 
+# Until skepd has read the processes that are older than it: from then on a session below the service is a run.
+for _ in $(seq 1200); do ! grep -q '"run":"2[^"]*","pipeline":"[^"]*","task":"before"' "$work/out.json" || break; sleep 0.1; done
 touch "$work/go"
 for _ in $(seq 600); do [ -e "$work/done" ] && break; sleep 0.1; done
 [ -e "$work/done" ] || { echo "the processes under test have not run"; exit 1; }
@@ -88,43 +91,48 @@ def check(what, ok, more=""):
 records = [json.loads(line) for line in open(work + "/out.json")]
 def of(stream):
     return [r for r in records if r["stream"] == stream]
-# of this test alone: other tests run processes with these codes beside it
+# only this test's processes: other tests beside it have processes with the same exit codes
 ends = {p["exit_code"]: p for p in of("process.exit") if p["exit_code"] in (3, 4, 5, 6) and p.get("task") == "align"}
-check("the four failing processes are recorded", sorted(ends) == [3, 4, 5, 6], sorted(ends))
+check("skepd records the four failing processes", sorted(ends) == [3, 4, 5, 6],
+      [r for r in of("process.exit") + of("process.start") if "sh -c" in " ".join(r.get("argv") or [])])
+if bad:
+    sys.exit(1)
 tasks = [t for t in of("task") if t["task"] == "align"]
-check("two tasks of one name", len(tasks) == 2 and len({t["task_id"] for t in tasks}) == 2, tasks)
+check("skepd records two tasks with the same name", len(tasks) == 2 and len({t["task_id"] for t in tasks}) == 2, tasks)
 mine = [t for t in tasks if t["task_id"] == ends[3]["task_id"]][0]
 for code in (3, 4, 5):
-    check("%d belongs to the first" % code, (ends[code]["task"], ends[code]["task_id"]) == ("align", mine["task_id"]), ends[code])
-check("6 belongs to the second", ends[6]["task_id"] != mine["task_id"] and ends[6]["task"] == "align", ends[6])
-check("how it ended", (mine["state"], mine["exit_code"]) == ("exited", 0), mine)
+    check("the process with exit code %d belongs to the first task" % code, (ends[code]["task"], ends[code]["task_id"]) == ("align", mine["task_id"]), ends[code])
+check("the process with exit code 6 belongs to the second task", ends[6]["task_id"] != mine["task_id"] and ends[6]["task"] == "align", ends[6])
+check("the first task has its end, exited with 0", (mine["state"], mine["exit_code"]) == ("exited", 0), mine)
 inside = [p for p in of("process.exit") if p.get("task_id") == mine["task_id"]]
-check("its CPU time is that of its processes", mine["cpu_ns"] == sum(p["cpu_ns"] for p in inside), (mine, [p["cpu_ns"] for p in inside]))
-check("and their number", mine["processes"] == len({p["upid"] for p in inside}), (mine["processes"], inside))
+check("the first task's CPU time is the sum of its processes", mine["cpu_ns"] == sum(p["cpu_ns"] for p in inside), (mine, [p["cpu_ns"] for p in inside]))
+check("the first task counts its processes", mine["processes"] == len({p["upid"] for p in inside}), (mine["processes"], inside))
 run = [r for r in of("run") if r["run"] == mine["run"] and r["state"] == "ended"]
-check("its run is in the trace of its context", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, run)
-check("a process with a context of its own", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
+check("the run has the trace of its leader's TRACEPARENT", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, of("run"))
+check("a process with a TRACEPARENT of its own has its trace context", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
       [[], ["00f067aa0ba902b7"], ["53995c3f42cd8ad8"]], [ends[c].get("traceparent") for c in (3, 4, 5)])
-check("a variable that has no field of its own", [ends[c].get("environ") for c in (3, 4, 5, 6)] == 3 * [["SLURM_JOB_ID=4711"]] + [[]],
+check("a variable without a field of its own is in environ", [ends[c].get("environ") for c in (3, 4, 5, 6)] == 3 * [["SLURM_JOB_ID=4711"]] + [[]],
       [ends[c].get("environ") for c in (3, 4, 5, 6)])
-check("a process older than skepd", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
+check("a process older than skepd has its task", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
       [(p["tool"], p["task"]) for p in of("process.exit")])
 if with_otlp:
     lines = [json.loads(line) for line in open(work + "/got")]
-    check("all of it is OTLP", not any("wrong" in l for l in lines), [l for l in lines if "wrong" in l])
+    check("the receiver got only valid OTLP", not any("wrong" in l for l in lines), [l for l in lines if "wrong" in l])
     spans = [s for l in lines if l["signal"] == "traces" for _, s in otlp.spans(l["request"]) if s["trace_id"] == trace]
     by = {otlp.attributes(s).get("process.exit.code"): s for s in spans if "process.pid" in otlp.attributes(s)}
     root = [s for s in spans if s["kind"] == 2]
-    task = [s for s in spans if "cicd.pipeline.task.run.id" in otlp.attributes(s)]
-    check("one run, one task", len(root) == 1 and len(task) == 1, spans)
-    check("run below its starter's span", root[0]["parent_span_id"] == "b7ad6b7169203331", root)
-    check("task below run", task[0]["parent_span_id"] == root[0]["span_id"] and task[0]["name"] == "align", task)
-    check("its result", otlp.attributes(task[0])["cicd.pipeline.task.run.result"] == "success", task)
-    check("process below task", by[3]["parent_span_id"] == task[0]["span_id"], by)
-    check("process below its own context", by[4]["parent_span_id"] == "00f067aa0ba902b7", by)
-    check("another trace is a link", by[5]["parent_span_id"] == task[0]["span_id"] and
+    task = [s for s in spans if "skep.task.processes" in otlp.attributes(s)]
+    check("the trace has one span of the run and one of the task", len(root) == 1 and len(task) == 1, spans)
+    check("the run's parent is its starter's span", root[0]["parent_span_id"] == "b7ad6b7169203331", root)
+    check("the task's parent is the run", task[0]["parent_span_id"] == root[0]["span_id"] and task[0]["name"] == "align", task)
+    check("the task's span has its result", otlp.attributes(task[0])["cicd.pipeline.task.run.result"] == "success", task)
+    check("a process's parent is its task", by[3]["parent_span_id"] == task[0]["span_id"], by)
+    ids = {otlp.attributes(s).get("cicd.pipeline.task.run.id") for s in spans if s not in root}
+    check("the task and its processes have the task's id", len(ids) == 1 and None not in ids, ids)
+    check("the parent of a process with a context of its own is that span", by[4]["parent_span_id"] == "00f067aa0ba902b7", by)
+    check("a process with the context of another trace has a link to it", by[5]["parent_span_id"] == task[0]["span_id"] and
           [(k["trace_id"], k["span_id"]) for k in by[5]["links"]] == [("4bf92f3577b34da6a3ce929d0e0e4736", "53995c3f42cd8ad8")], by)
-    check("and only that one", "links" not in by[3] and "links" not in by[4], by)
+    check("the other processes have no link", "links" not in by[3] and "links" not in by[4], by)
 print("%d records, %d tasks" % (len(records), len(of("task"))))
 sys.exit(1 if bad else 0)
 END

@@ -574,6 +574,104 @@ static void fork_server(const struct part *p)
 	done(pid);
 }
 
+/* Children of the listening process accept: each owns its connection. */
+#define WORKERS 2
+static void prefork_server(const struct part *p)
+{
+	static const char *const roles[WORKERS] = { "worker1", "worker2" };
+	pid_t pids[WORKERS];
+
+	for (int i = 0; i < WORKERS; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0)
+			die("fork");
+		if (pids[i] == 0) {
+			echo_server(p);
+			say(roles[i]);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < WORKERS; i++)
+		done(pids[i]);
+}
+
+static void prefork_client(const struct part *p)
+{
+	for (int i = 0; i < WORKERS; i++)
+		bulk_client(p);
+}
+
+static void message(struct msghdr *m, struct iovec *v, char *control, size_t size)
+{
+	*v = (struct iovec) { .iov_base = chunk, .iov_len = 1 };
+	*m = (struct msghdr) { .msg_iov = v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = size };
+}
+
+/* The parent accepts and passes the descriptor to a process that is no user of the listening socket. */
+static void passed_server(const struct part *p)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct msghdr m;
+	struct iovec v;
+	int pair[2], fd;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		die("socketpair");
+	message(&m, &v, control, sizeof(control));
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid == 0) {
+		close(p->listener);
+		close(pair[0]);
+		if (recvmsg(pair[1], &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
+			die("recvmsg");
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+		did[UNIX_RX] = 1;
+		did[ACCEPTS] = 1;
+		until_end(fd);
+		put(fd, 777);
+		close(fd);
+		say("child");
+		_exit(0);
+	}
+	fd = taken(p->listener);
+	did[ACCEPTS] = 0;
+	CMSG_FIRSTHDR(&m)->cmsg_level = SOL_SOCKET;
+	CMSG_FIRSTHDR(&m)->cmsg_type = SCM_RIGHTS;
+	CMSG_FIRSTHDR(&m)->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
+	if (sendmsg(pair[0], &m, 0) != 1)
+		die("sendmsg");
+	did[UNIX_TX] = 1;
+	close(fd);
+	done(pid);
+}
+
+/* Connects and leaves the connection to a child. */
+static void handed_client(const struct part *p)
+{
+	int fd = joined(p->family, SOCK_STREAM, p->protocol, p->port);
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (pid == 0) {
+		memset(did, 0, sizeof(did));
+		put(fd, 40000);
+		shutdown(fd, SHUT_WR);
+		until_end(fd);
+		did[CONN_TX] = did[CONN_RX] = 0;
+		say("child");
+		_exit(0);
+	}
+	close(fd);
+	done(pid);
+	did[CONN_TX] = 40000;
+	did[CONN_RX] = 777;
+}
+
 /* Two processes send on one connection: bytes belong to the sender, the connection to the process that opened it. */
 static void shared_client(const struct part *p)
 {
@@ -594,6 +692,51 @@ static void shared_client(const struct part *p)
 	did[CONN_TX] += 40000;
 	shutdown(fd, SHUT_WR);
 	until_end(fd);
+}
+
+/*
+ * A connection goes from process to process, and scans run meanwhile: each process has the bytes that it moved, without
+ * hooks on calls too. Nobody connects, so that only the scans of its owner find out that the owner has left it.
+ */
+#define SCANS 2500 /* ms: four scans of the test's interval, of which a new owner needs three */
+static void relay_client(const struct part *p)
+{
+	int fd = joined(p->family, SOCK_STREAM, p->protocol, p->port);
+	pid_t child, last;
+	int end[2];
+	char c;
+
+	if (pipe2(end, O_CLOEXEC))
+		die("pipe");
+	put(fd, 10000);
+	nap(SCANS);
+	child = fork();
+	if (child == 0) {
+		memset(did, 0, sizeof(did));
+		put(fd, 20000);
+		nap(SCANS);
+		did[CONN_TX] = 0;
+		last = fork();
+		if (last) {
+			say("child");
+			_exit(last < 0); /* the kernel closes its descriptor */
+		}
+		memset(did, 0, sizeof(did));
+		put(fd, 30000);
+		nap(SCANS);
+		shutdown(fd, SHUT_WR);
+		until_end(fd);
+		did[CONN_TX] = did[CONN_RX] = 0;
+		say("last");
+		_exit(0);
+	}
+	close(fd);
+	close(end[1]);
+	done(child);
+	if (read(end[0], &c, 1) != 0) /* the last process has ended */
+		die("read");
+	did[CONN_TX] = 60000;
+	did[CONN_RX] = 777;
 }
 
 static void long_client(const struct part *p)
@@ -945,7 +1088,13 @@ int main(int argc, char **argv)
 		{ "half_close", AF_INET6, SOCK_STREAM, 0, half_server, half_client },
 		{ "nonblocking", AF_INET, SOCK_STREAM, 0, echo_server, nonblocking_client },
 		{ "fork_server", AF_INET, SOCK_STREAM, 0, fork_server, bulk_client },
+		{ "fork_long", AF_INET, SOCK_STREAM, 0, fork_server, long_client },
+		{ "prefork", AF_INET, SOCK_STREAM, 0, prefork_server, prefork_client },
+		{ "passed", AF_INET, SOCK_STREAM, 0, passed_server, bulk_client },
+		{ "passed_long", AF_INET6, SOCK_STREAM, 0, passed_server, long_client },
+		{ "handed", AF_INET, SOCK_STREAM, 0, echo_server, handed_client },
 		{ "shared", AF_INET, SOCK_STREAM, 0, echo_server, shared_client },
+		{ "relay", AF_INET, SOCK_STREAM, 0, echo_server, relay_client },
 		{ "silent", AF_INET, SOCK_STREAM, 0, silent_server, silent_client },
 		{ "uring", AF_INET, SOCK_STREAM, 0, echo_server, uring_client },
 		{ "mptcp", AF_INET, SOCK_STREAM, IPPROTO_MPTCP, mptcp_server, mptcp_client },

@@ -3,7 +3,7 @@
  * tests/exact/opens.c - opens files in every way and prints how often: tests/e2e/opens.sh compares
  * the counts of the detail "opens" with that.
  *
- *   opens DIRECTORY < go     waits for a byte, opens, then prints a line for each path and way:
+ *   opens DIRECTORY < go     prints "ready", waits for a byte, opens, then prints a line for each path and way:
  *                            WAY PID OPENS WRITES CREATED FAILED ERROR PATH
  * WAY is "call", or "uring" for an open by io_uring.  ERROR is "-" for opens that succeeded.
  */
@@ -228,7 +228,7 @@ static void fails_at(const char *folder, int n)
 	did("call", 0, 0, 0, n, "ENOENT", path);
 }
 
-/* Paths are those that the process sees: through a mount, below its root. */
+/* Records have the paths that the process sees: through a mount, below its root. */
 static void elsewhere(void)
 {
 	must(unshare(CLONE_NEWNS) == 0, "a mount namespace");
@@ -314,6 +314,8 @@ int main(int argc, char **argv)
 	must(argc == 2 && argv[1][0] == '/', "usage: opens DIRECTORY");
 	dir = argv[1];
 	must(chdir(dir) == 0, dir);
+	puts("ready"); /* the dynamic loader has opened its files */
+	fflush(stdout);
 	must(read(0, &go, 1) == 1, "go");
 
 	times(1, "a", O_CREAT | O_WRONLY);

@@ -4,11 +4,12 @@
 # check": as root; installs clickhouse-server (Debian 12: 18.16.1), and chDB (npm, 570 MB) in SKEP_CHDB_DIR
 # (/var/tmp/skep-chdb), once.
 #
-#   engine   tests/unit/test_clickhouse_sink against the engine of a current ClickHouse: schema, deduplication,
-#            roll-ups, TTL
+#   engine   tests/unit/test_clickhouse_sink and test_questions against the engine of a current ClickHouse: schema,
+#            deduplication, roll-ups, TTL, and the answers to each question; the queries of the Grafana boards
 #   down     the server is stopped while 200 processes run, and started again
 #   killed   skepd is killed (kill -9) twice among 200 processes, 3 s after the last of them ended, and started again:
 #            its records are on disk by then, and a batch whose answer was lost arrives again
+#   sql      the queries of docs/guides/sql.md answer, with rows
 #
 # down and killed compare the arguments of the processes with the table: none is missing, and FINAL has none twice.
 set -eu
@@ -18,7 +19,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 chdb=${SKEP_CHDB_DIR:-/var/tmp/skep-chdb}
 [ "$(id -u)" = 0 ] || { echo "SKIP: needs root"; exit 77; }
 [ -x "$build/skepd" ] || { echo "clickhouse.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
-scenes=${*:-engine down killed}
+scenes=${*:-engine down killed sql}
 export SKEP_PLUGIN_DIRS=$build/plugins-run
 
 dir=$(mktemp -d /tmp/skep_clickhouse.XXXXXX)
@@ -56,7 +57,8 @@ until_so() { # SECONDS COMMAND...
 # ---- the engine of a current ClickHouse ------------------------------------------------------
 if [[ " $scenes " = *" engine "* ]]; then
 	command -v npm >/dev/null || { echo "SKIP: needs node and npm"; exit 77; }
-	[ -x "$build/tests/unit/test_clickhouse_sink" ] || make -C "$build" tests/unit/test_clickhouse_sink >/dev/null
+	make -C "$build" tests/unit/test_clickhouse_sink tests/unit/test_questions tests/bench/fill_lake tests/bench/fill_clickhouse \
+		tests/gpu/standin_nvml.so >/dev/null
 	if [ ! -d "$chdb/node_modules/chdb" ]; then
 		mkdir -p "$chdb"
 		echo "installing: chdb in $chdb"
@@ -67,10 +69,18 @@ if [[ " $scenes " = *" engine "* ]]; then
 	engine=$!
 	until_so 30 curl -sf "http://127.0.0.1:$p/" -d "SELECT 1" || { echo "chDB does not answer"; cat "$dir/chdb.out"; exit 1; }
 	version=$(curl -s "http://127.0.0.1:$p/" -d "SELECT version()")
+	for test in test_clickhouse_sink test_questions; do
+		rc=0
+		abs_srcdir=$(realpath "$here/../..") SKEP=$build/skep SKEP_TEST_CLICKHOUSE=http://127.0.0.1:$p \
+			"$build/tests/unit/$test" >"$dir/unit" 2>&1 || rc=$?
+		[ $rc = 0 ] || cat "$dir/unit"
+		result "engine, $test" $rc "ClickHouse $version: $(grep -c '^\[       OK' "$dir/unit") tests"
+	done
 	rc=0
-	SKEP_TEST_CLICKHOUSE=http://127.0.0.1:$p "$build/tests/unit/test_clickhouse_sink" >"$dir/unit" 2>&1 || rc=$?
-	[ $rc = 0 ] || cat "$dir/unit"
-	result engine $rc "ClickHouse $version: $(grep -c '^\[       OK' "$dir/unit") tests"
+	abs_builddir=$build abs_srcdir=$here/../.. SKEP=$build/skep SKEPD=$build/skepd \
+		SKEP_TEST_CLICKHOUSE=http://127.0.0.1:$p python3 "$here/../grafana/live.py" >"$dir/boards" 2>&1 || rc=$?
+	[ $rc = 0 ] || cat "$dir/boards"
+	result "engine, boards" $rc "ClickHouse $version: queries of the Grafana boards"
 	kill "$engine"
 	wait "$engine" 2>/dev/null || true
 	engine=
@@ -165,12 +175,22 @@ END
 	daemon=
 }
 
+queries() {
+	local rc=0
+	[ -x "$build/tests/bench/fill_clickhouse" ] || make -C "$build" tests/bench/fill_clickhouse >/dev/null
+	"$build/skep" lake init --clickhouse "http://127.0.0.1:$http" --database skep_sql
+	CLICKHOUSE_URL="http://127.0.0.1:$http/?database=skep_sql" abs_builddir=$build abs_srcdir=$here/../.. \
+		python3 "$here/../docs/sql.py" clickhouse || rc=1
+	result sql $rc "the queries of docs/guides/sql.md"
+}
+
 [ "$scenes" = engine ] || start_server
 for s in $scenes; do
 	case $s in
 	engine) ;;
 	down|killed) scene "$s" ;;
-	*) echo "clickhouse.sh: there is no scene '$s': engine, down, killed" >&2; exit 2 ;;
+	sql) queries ;;
+	*) echo "clickhouse.sh: there is no scene '$s': engine, down, killed, sql" >&2; exit 2 ;;
 	esac
 done
 echo "clickhouse.sh: $bad scenes failed"

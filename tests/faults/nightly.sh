@@ -22,8 +22,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$build/skepd" ] || { echo "nightly.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
 : "${rows:=$build/nightly.jsonl}"
 [ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet ../hostile/hostile \
-	../e2e/ledger ../e2e/killed ../e2e/pinned ../e2e/pinned_facets ../e2e/reload ../exact/storm
-make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/faults/kmock plugins-run/.stamp plugins-test/.stamp \
+	../e2e/ledger ../e2e/killed ../e2e/pinned ../e2e/pinned_facets ../e2e/reload ../engines/engines \
+	../engines/newcomer ../engines/planted ../engines/runtimes ../exact/storm ../kubernetes/manifests
+make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/engines/stand_in tests/faults/kmock \
+	plugins-run/.stamp plugins-test/.stamp \
 	>/dev/null || exit 1
 : >"$rows"
 export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run
@@ -31,10 +33,14 @@ export SKEP_FAULTS_JSON=$rows
 export SKEP_TEST_PLUGIN_DIRS=$build/plugins-test EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile
 # The long forms; "make check" runs as few as can show a fault.
 export HOSTILE_SECONDS=${HOSTILE_SECONDS:-600} LEDGER_SECONDS=${LEDGER_SECONDS:-60} KILLS=${KILLS:-20}
-export RESTARTS=${RESTARTS:-6}
+engines='snakemake make ninja parallel xargs cwltool toil slurm snakemake-slurm nextflow cromwell miniwdl airflow'
+engines="$engines torchrun gitlab-runner github-actions jenkins buildkite agent luigi systemd cron"
+export ENGINES=${ENGINES:-$engines} ENGINE_JOBS=${ENGINE_JOBS:-100} ENGINE_RESTARTS=${ENGINE_RESTARTS:-3}
+export RESTARTS=${RESTARTS:-6} MANIFEST_SCHEMAS=${MANIFEST_SCHEMAS:-yes}
 export RELOADS=${RELOADS:-200} SECONDS_=${SECONDS_:-30}
 
-declare -A limit=([../hostile/hostile]=900 [spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
+declare -A limit=([../hostile/hostile]=900 [spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200
+	[../engines/planted]=1800)
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 session=''

@@ -36,6 +36,8 @@ static void check(const struct control_request *r)
 	}
 	if (r->what == CONTROL_RUN_RESUME || r->what == CONTROL_RUN_END)
 		promise(r->run && *r->run && strlen(r->run) <= CONTROL_NAME_MOST);
+	if (r->what == CONTROL_LAKE_COPY)
+		promise(!r->run || strlen(r->run) <= CONTROL_NAME_MOST);
 	if (r->what == CONTROL_RUN_END)
 		promise(r->status <= 0xffff && r->cpu_ns <= INT64_MAX);
 	if (r->what != CONTROL_ATTACH)

@@ -24,8 +24,8 @@ static void stat_file(struct text t)
 	struct cpu_delta d;
 	uint64_t bad, online = 0;
 
-	/* the first half is what was before */
-	struct text half = { t.at, t.at + text_len(t) / 2 }, rest = { half.end, t.end };
+	/* the first half of the input is the earlier snapshot, the second half the later one */
+	struct text half = { t.at, t.at + skep_text_len(t) / 2 }, rest = { half.end, t.end };
 
 	if (cpu_parse(half, &s[0], &counts, &bad) || cpu_parse(rest, &s[1], &counts, &bad))
 		return;
@@ -46,15 +46,15 @@ static void lines(struct text t, bool disk)
 	uint64_t value[DEVICE_VALUES];
 
 	device_table_begin(&table);
-	while (text_line(&t, &line)) {
+	while (skep_text_line(&t, &line)) {
 		struct device *e;
 		bool fresh;
 
 		if (disk ? disk_line(line, &name, value) : network_line(line, &name, value))
 			continue;
-		check(name.at >= line.at && name.end <= line.end && text_len(name) > 0);
+		check(name.at >= line.at && name.end <= line.end && skep_text_len(name) > 0);
 		if (device_table_find(&table, name, &e, &fresh) == 0) {
-			check(text_is(name, e->name) || memchr(name.at, '\0', text_len(name)));
+			check(skep_text_is(name, e->name) || memchr(name.at, '\0', skep_text_len(name)));
 			counter_delta(e->value[0], value[0]);
 			memcpy(e->value, value, sizeof(e->value));
 		}
@@ -85,8 +85,8 @@ static void texts(struct text t)
 		check(memory.used <= memory.limit);
 	vmstat_parse(t, vm, &found);
 	loadavg_parse(t, &load);
-	if (text_list(t, &n))
-		check(n <= (text_len(t) / 2 + 1) * ((1u << 20) + 1));
+	if (skep_text_list(t, &n))
+		check(n <= (skep_text_len(t) / 2 + 1) * ((1u << 20) + 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -47,7 +47,7 @@ static void texts(struct text t)
 
 	identity_os_release(t, &os);
 	identity_cpuinfo(t, &m);
-	text_copy(t, line, sizeof(line));
+	skep_text_copy(t, line, sizeof(line));
 	if (identity_machine_id(line, id) == 0)
 		check(strlen(id) == 32);
 	http_endpoint(line, &to);

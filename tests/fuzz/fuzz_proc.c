@@ -125,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&st, 0, sizeof(st));
 	st.host = &host;
 	st.opt_environ = names;
+	proc_environ_option(&st, &st.environ);
 	st.page_size = 4096;
 	st.iter_fd = -1;
 	st.others = &others;

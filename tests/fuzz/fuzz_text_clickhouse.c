@@ -39,7 +39,9 @@ static void text(const char **at, const char *end)
 
 static void read_table(const struct table *t, const struct jsonw *bytes, uint32_t rows)
 {
-	static const uint8_t sizes[] = { [CH_UUID] = 16, [CH_U8] = 1, [CH_U32] = 4, [CH_U64] = 8, [CH_I32] = 4 };
+	static const uint8_t sizes[] = {
+		[CH_UUID] = 16, [CH_U8] = 1, [CH_U32] = 4, [CH_U64] = 8, [CH_I32] = 4, [CH_F64] = 8,
+	};
 	const char *at = bytes->buf, *end = bytes->buf + bytes->len;
 
 	for (uint32_t r = 0; r < rows; r++)

@@ -23,7 +23,7 @@ script() { printf '%s\n' "device GPU-A" "set mem_total 80000" "set power_mw 3000
 script "set util 0" "set energy_mj 0"
 
 cat >"$work/conf" <<CONF
-{ "interval": "200ms",
+{ "interval": "200ms", "findings": { "gpu_held_idle": "2s" },
   "probes": [ { "plugin": "proc" },
 	{ "plugin": "gpu", "required": true, "nvml_library": "$bin/standin_nvml.so", "cuda_library": "standin_cuda.so" } ],
   "control": { "socket": "$work/sock" },
@@ -31,7 +31,7 @@ cat >"$work/conf" <<CONF
 CONF
 "$SKEPD" -c "$work/conf" 2>"$work/err" &
 daemon=$!
-tries=150
+tries=600
 until grep -q "collects:" "$work/err"; do
 	kill -0 "$daemon" 2>/dev/null || { cat "$work/err"; echo "skip: collecting is not possible here"; exit 77; }
 	tries=$((tries - 1))
@@ -51,7 +51,7 @@ sleep 1
 
 "$SKEP" attach cuda --socket "$work/sock" --pid "$load" --for 30s --json >"$work/attach.jsonl" 2>"$work/attach.err" 3>&- &
 attach=$!
-tries=100
+tries=600
 until grep -q "cuda attached" "$work/err" && [ "$(cat "$work/load.out")" = ready ]; do
 	kill -0 "$attach" 2>/dev/null || { cat "$work/attach.err"; echo "skip: no uprobes here"; exit 77; }
 	tries=$((tries - 1))
@@ -60,7 +60,7 @@ until grep -q "cuda attached" "$work/err" && [ "$(cat "$work/load.out")" = ready
 done
 sleep 1 # a thread of the pool attaches the probes
 echo go >&3
-tries=100
+tries=600
 until grep -q "^done" "$work/load.out"; do
 	tries=$((tries - 1))
 	[ $tries -gt 0 ] || { echo "FAIL - the load does not end"; exit 1; }
@@ -80,6 +80,28 @@ wait $short
 now=$(date +%s)
 script "set util 0" "set energy_mj 11000" "account $short 25 0 12345 4000 ${now}000000 0"
 sleep 1.5
+
+# a process that holds the device, and of which no kernel runs until it is busy once more
+sleep 600 &
+load=$!
+# found STATE: waits for its finding, for a minute
+found() {
+	tries=600
+	until grep '"stream":"finding".*"kind":"gpu-held-idle"' "$work/out.jsonl" | grep "\"state\":\"$1\"" | grep -q "\"pid\":$load,"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { cat "$work/err"; echo "FAIL - a device held idle: no finding is $1"; exit 1; }
+		sleep 0.1
+	done
+	echo "ok - a device held idle: $1"
+}
+script "set util 0" "set energy_mj 11000" "holder $load 4096"
+found open
+script "set util 80" "set energy_mj 11000" "holder $load 4096"
+found closed
+[ "$(grep -c '"stream":"finding".*"kind":"gpu-held-idle"' "$work/out.jsonl")" -eq 2 ] || { echo "FAIL - other devices held idle"; exit 1; }
+kill "$load"
+wait "$load" 2>/dev/null
+load=
 kill "$daemon"
 wait "$daemon"
 rc=$?

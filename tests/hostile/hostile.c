@@ -405,6 +405,25 @@ static void control(const struct stage *s)
 		send(fd, junk, sizeof(junk) - 1, MSG_NOSIGNAL);
 }
 
+/* The socket for all users: copies of all runs, and of one, that this client asks for and does not read. */
+static void copies(const struct stage *s)
+{
+	static const char *const asks[] = { "{\"request\":\"lake_copy\"}\n", "{\"request\":\"lake_copy\",\"run\":\"last\"}\n",
+					    "{\"request\":\"version\"}\n{\"request\":\"lake_copy\"}\n{\"request\":\"status\"}\n" };
+	static int held[64];
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t at = s->turn % (sizeof(held) / sizeof(held[0]));
+	const char *ask = asks[s->turn % 3];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (held[at] > 0)
+		close(held[at]);
+	held[at] = fd;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s.users", s->socket);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+		send(fd, ask, strlen(ask), MSG_NOSIGNAL);
+}
+
 /* Opens and removes files with a new name each time. */
 static void files(const struct stage *s)
 {
@@ -424,6 +443,82 @@ static void files(const struct stage *s)
 	}
 }
 
+/* Names of programs that recognizers match, links to this program. */
+static const char *const engine_names[] = {
+	"snakemake", "make", "airflow", "cron", "sh", "slurmstepd", "torchrun", "xargs", "gitlab-runner", "toil-cwl-runner",
+};
+#define N_ENGINES (sizeof(engine_names) / sizeof(engine_names[0]))
+
+/* Parts of what the recognizers' patterns look for: repeated, so that a pattern that backtracks tries many ways. */
+static const char *const engine_words[] = {
+	"/call-a/shard-1/attempt-1/execution/",
+	"\"task_id\" : \"",
+	"/.snakemake/tmp.a/snakejob.",
+	"set -euo pipefail; .snakemake/scripts/tmp",
+	"  -o -o ",
+	"cd x && A=b C=d [ e ] && ",
+	"/aa/0123456789abcdef0123456789abcd",
+	"/\n\x1b[2J\xff/call-",
+};
+
+static void engine_path(char *path, size_t size, const char *dir, size_t i)
+{
+	snprintf(path, size, "%s/%s", dir, engine_names[i % N_ENGINES]);
+}
+
+/* hostile nest DEPTH DIR: one engine in another, DEPTH of them alive at once. */
+static int nest(unsigned long depth, const char *dir)
+{
+	char path[512], rest[24];
+	char *argv[] = { path, (char *)"nest", rest, (char *)dir, NULL };
+
+	if (depth == 0)
+		return 0;
+	engine_path(path, sizeof(path), dir, depth);
+	snprintf(rest, sizeof(rest), "%lu", depth - 1);
+	reap(run(path, argv, no_env));
+	return 0;
+}
+
+/*
+ * Engines that are none: arguments of 32 KiB for the patterns, a job of a scheduler for each exec, and every hundred
+ * turns a deep nest.
+ */
+static void engines(const struct stage *s)
+{
+	static char text[32768];
+	const char *word = engine_words[s->turn % (sizeof(engine_words) / sizeof(engine_words[0]))];
+	char path[512], job[64], dag[64], try[64];
+	char *argv[] = { path, (char *)"-c", text, (char *)"--target-jobs", text, (char *)"quit", NULL };
+	char *env[] = { job, dag, try, (char *)"AIRFLOW_CTX_DAG_ID=\n\x1b[2J", (char *)"LOCAL_RANK=0", (char *)"WORLD_SIZE=1",
+			(char *)"SLURM_JOB_ID=1", NULL };
+	pid_t pid;
+
+	if (s->turn == 0) {
+		for (size_t i = 0; i < N_ENGINES; i++) {
+			engine_path(path, sizeof(path), s->dir, i);
+			if (symlink(s->self, path) < 0 && errno != EEXIST)
+				return;
+		}
+	}
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = word[i % strlen(word)];
+	if (s->turn % 3 == 0) /* the pattern fails at the last byte */
+		text[sizeof(text) - 2] = '\n';
+	snprintf(job, sizeof(job), "PBS_JOBID=%lu.server", s->turn);
+	snprintf(dag, sizeof(dag), "AIRFLOW_CTX_DAG_RUN_ID=%lu", s->turn);
+	snprintf(try, sizeof(try), "AIRFLOW_CTX_TASK_ID=%lu", s->turn);
+	engine_path(path, sizeof(path), s->dir, s->turn);
+	pid = fork();
+	if (pid == 0) { /* below an engine, so that the marks of tasks are evaluated, too */
+		reap(run(path, argv, env));
+		if (s->turn % 100 == 0)
+			nest(s->turn == 0 ? 2000 : 100, s->dir);
+		_exit(0);
+	}
+	reap(pid);
+}
+
 static const struct trick tricks[] = {
 	{ "names", names, 20 },
 	{ "lingers", lingers, 4 },
@@ -441,7 +536,9 @@ static const struct trick tricks[] = {
 	{ "rewritten", rewritten, 10 },
 	{ "peers", peers, 50 },
 	{ "control", control, 100 },
+	{ "copies", copies, 100 },
 	{ "files", files, 10 },
+	{ "engines", engines, 50 },
 };
 #define N_TRICKS (sizeof(tricks) / sizeof(tricks[0]))
 
@@ -474,8 +571,10 @@ int main(int argc, char **argv)
 	char self[512];
 	ssize_t n;
 
-	if (argc >= 2 && strcmp(argv[1], "quit") == 0)
+	if (argc >= 2 && (strcmp(argv[1], "quit") == 0 || strcmp(argv[argc - 1], "quit") == 0))
 		return 0;
+	if (argc == 4 && strcmp(argv[1], "nest") == 0)
+		return nest(strtoul(argv[2], NULL, 10), argv[3]);
 	if (argc >= 2 && strcmp(argv[1], "linger") == 0) {
 		sleep(4);
 		return 0;

@@ -90,6 +90,17 @@ def start():
     return d
 
 
+def losses():
+    """by stream and place, as the records say"""
+    sums = collections.Counter()
+    with open(work + "/records.ndjson", "rb") as f:
+        for line in f:
+            if b'"stream":"loss"' in line:
+                r = json.loads(line)
+                sums[r["loss.stream"], r["where"]] += r["count"]
+    return dict(sums)
+
+
 daemon = start()
 
 tricks = os.environ.get("TRICKS", "").split() or subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
@@ -146,10 +157,16 @@ check("skepd ends with 0", daemon.wait(60) == 0, daemon.returncode)
 
 found = rows(TINY)
 keys = collections.Counter(r[:3] for r in found)
-check("each of the other user's %d processes has its record" % truth["processes"], len(keys) == truth["processes"], len(keys))
+# With sanitizers the next skepd starts so slowly that the hostile user can fill the ring: then the kernel side counts.
+counted = losses()
+check("each of the other user's %d processes has its record" % truth["processes"],
+      len(keys) <= truth["processes"] <= len(keys) + (counted.get(("process.exec", "kernel"), 0) if sanitized else 0),
+      (len(keys), counted))
 check("and only one", max(keys.values(), default=0) == 1)
 check("with their arguments", all(r[4].rstrip(b"\0").split(b"\0")[1:] == [b"one", b"two", b"--three=3"] for r in found),
       [r[4] for r in found][:3])
+theirs = rows("SELECT DISTINCT run FROM proc WHERE uid = %d" % NOBODY)
+check("no process of the hostile user is in the other user's run", theirs and not {r[3] for r in found} & {r[0] for r in theirs})
 check("all in one run, across the kill", len({r[3] for r in found}) == 1, collections.Counter(r[3] for r in found))
 bad = [s for s in status["streams"] if s["seen"] != s["delivered"] + s["filtered"] + sum(s["lost"].values()) + s["pending"]]
 check("seen = delivered + filtered + lost + pending, of each stream to each sink", not bad, bad)

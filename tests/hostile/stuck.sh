@@ -19,7 +19,7 @@ stuck() {
 	server=$!
 	servers="$servers $server"
 	children="$children $server"
-	until_true 100 test -s "$dir/pids.$2" || fail "no process got stuck"
+	until_true test -s "$dir/pids.$2" || fail "no process got stuck"
 	if grep -q '^skipped' "$dir/pids.$2"; then
 		wait "$server"
 		skip "$(sed 's/^skipped: //' "$dir/pids.$2")"
@@ -66,7 +66,7 @@ name="the snapshot"
 given_up() {
 	timeout 1 "$SKEP" status --json >"$dir/out" && [ "$(sed -n 's/.*"unread": \([0-9]*\).*/\1/p' "$dir/out")" -gt "$n" ]
 }
-until_true 100 given_up || fail "$name: not all of the stuck ones were given up"
+until_true given_up || fail "$name: not all of the stuck ones were given up"
 run 0 "status" "$SKEP" status --json
 json "o['self']['readers_replaced'] >= 2 and o['self']['readers_replaced'] <= 8"
 run 0 "status" "$SKEP" status
@@ -76,14 +76,22 @@ name="a reader that is killed"
 old=$(reader)
 [ -n "$old" ] || fail "$name: no reader"
 kill -KILL "$old"
-until_true 50 new_reader || fail "$name: not replaced"
+until_true new_reader || fail "$name: not replaced"
 answers_fast "after that"
 
 name="a keeper that is killed"
 old=$(reader)
 kill -KILL "$(keeper)"
-until_true 50 new_reader || fail "$name: the spare does not take over"
+until_true new_reader || fail "$name: the spare does not take over"
 answers_fast "after that"
+
+name="privileges of the file keeper and the file reader"
+files=$(child_of "$daemon" 'skepd: file kee')
+for pid in $files $(child_of "$files" 'skepd: file rea'); do
+	caps=$((16#$(sed -n 's/^CapPrm:\s*//p' "/proc/$pid/status")))
+	[ $((caps & ~((1 << 6) | (1 << 7)))) -eq 0 ] || fail "$name: $pid has $caps"
+	grep -q '^NoNewPrivs:\s*1' "/proc/$pid/status" || fail "$name: $pid could get new ones"
+done
 
 name="privileges of keeper and reader"
 for pid in $(keeper) $(reader); do
@@ -102,7 +110,7 @@ if [ -n "$gpu" ]; then # its /proc/PID/maps waits for the same lock on 6.18: a t
 	children="$children $attach"
 	sleep 1
 	answers_fast "while a detail looks at one"
-	until_true 300 grep -qE "did not answer for 10 s|has not loaded libcuda" "$dir/attach" || fail "$name: it does not end: $(cat "$dir/attach")"
+	until_true grep -qE "did not answer for 10 s|has not loaded libcuda" "$dir/attach" || fail "$name: it does not end: $(cat "$dir/attach")"
 	wait "$attach"
 	answers_fast "after that"
 fi
@@ -146,7 +154,7 @@ mkdir -p "$dir/dead"
 "$STUCK_MMAP" 0 0 "$dir/dead" >"$dir/server" 2>"$dir/err" </dev/null &
 server=$!
 children="$children $server"
-until_true 100 test -s "$dir/server" || fail "$name: no mount"
+until_true test -s "$dir/server" || fail "$name: no mount"
 cat >"$dir/conf" <<EOT
 { "interval": "1s", "drain": "1s", "probes": [ { "plugin": "proc", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$dir/living" }, { "plugin": "lake", "path": "$dir/dead/lake", "required": true },
@@ -155,19 +163,19 @@ EOT
 before=$(date +%s%N)
 nsenter --mount="/proc/$server/ns/mnt" -- "$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null & # where the mount is
 daemon=$!
-until_true 300 "$SKEP" status || fail "$name: skepd does not come up"
+until_true "$SKEP" status || fail "$name: skepd does not come up"
 echo "# answers $((($(date +%s%N) - before) / 1000000)) ms after it was started, with two sinks on a dead file system"
-until_true 300 grep -qF "$dir/dead/records does not answer" "$dir/log" || fail "$name: not in the log"
+until_true grep -qF "$dir/dead/records does not answer" "$dir/log" || fail "$name: not in the log"
 says "$dir/dead/lake does not answer" log
 answers_fast "$name"
 sh -c ': beside-dead-sinks'
-until_true 100 grep -q beside-dead-sinks "$dir/living" || fail "$name: the other sink got no record"
+until_true grep -q beside-dead-sinks "$dir/living" || fail "$name: the other sink got no record"
 both_held() {
 	timeout 1 "$SKEP" status --json >"$dir/out" && python3 -c 'import json, sys
 held = [i["name"] for i in json.load(open(sys.argv[1]))["instances"] if i["delivery"] and i["delivery"]["held"]]
 assert sorted(held) == ["dead", "lake"], held' "$dir/out"
 }
-until_true 100 both_held || fail "$name: not held"
+until_true both_held || fail "$name: not held"
 before=$(date +%s%N)
 kill -TERM "$daemon"
 wait "$daemon" || fail "$name: exit code $?"

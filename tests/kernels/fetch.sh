@@ -96,7 +96,7 @@ update() {
 	return 1
 }
 
-# newest_image SERIES: "package version", among those that a suite carries
+# newest_image SERIES: prints "package version" of the newest image in the suites
 newest_image() {
 	local series=${1//./[.]} names
 	[ "$series" != newest ] || series='[0-9]+[.][0-9]+'

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 need mkfs.ext4 e2fsprogs ldd libc-bin unshare util-linux flock util-linux
 
-# Programs of the guests; "?" before those that only some tests need, which then skip with that reason.
+# Programs of the guests. "?" marks a program that only some tests need: without it these tests skip with the reason.
 tools=(
 	bash sh env true false
 	basename cat chgrp chmod chown chroot comm cp cut date dd df dirname du echo expr head hostname id install kill

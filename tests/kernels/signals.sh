@@ -20,7 +20,9 @@ series=$(cut -d . -f 1,2 <<<"${release%%[-+]*}")
 probes=''
 for so in "$SKEP_PLUGIN_DIRS"/*.so; do
 	name=$(basename "$so" .so)
-	[ ! -d "$here/../../plugins/$name" ] || probes="$probes${probes:+, }{ \"plugin\": \"$name\" }"
+	options=
+	[ "$name" != net ] || options=', "calls": true' # off by default, and the chain with most fallbacks
+	[ ! -d "$here/../../plugins/$name" ] || probes="$probes${probes:+, }{ \"plugin\": \"$name\"$options }"
 done
 echo "{ \"interval\": \"1s\", \"probes\": [ $probes ], \"sinks\": [ { \"plugin\": \"file\", \"path\": \"$work/out\" } ] }" >"$work/conf"
 "$SKEPD" --tryload --json -c "$work/conf" >"$work/json" 2>"$work/err"

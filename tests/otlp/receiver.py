@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""receiver.py FILE - takes OTLP over HTTP on a port of its own choice, which it prints, and writes each request as a
-line of JSON to FILE.  What is not OTLP is answered as a collector does: 400.  Below /refuse everything is."""
+"""receiver.py FILE - receives OTLP over HTTP on a port of its own choice, which it prints, and writes each request as a
+line of JSON to FILE.  Like a collector it answers 400 to a request that is not OTLP, and to every request below
+/refuse."""
 import gzip
 import http.server
 import json

@@ -60,10 +60,10 @@ echo "# $(. /etc/os-release; echo "$PRETTY_NAME"), $(systemctl --version | head 
 # ---- installed ------------------------------------------------------------------------------
 check "install" dpkg -i "$here/skep.deb"
 check "the service is ready" is ActiveState active
-check "it is enabled" is UnitFileState enabled
-check "it runs as skep" test "$(ps -o user= -p "$(show MainPID)")" = skep
+check "the service is enabled" is UnitFileState enabled
+check "the service runs as user skep" test "$(ps -o user= -p "$(show MainPID)")" = skep
 caps=$(sed -n 's/^CapEff:\t*0*//p' "/proc/$(show MainPID)/status")
-check "with three capabilities: $caps" test "$caps" = c000080000
+check "the service has three capabilities: $caps" test "$caps" = c000080000
 check "the status line counts probes and sinks" status_has '^9 probes, 1 sinks$'
 check "skep status" skep status
 check "every probe works" sh -c 'skep plugins && test "$(skep plugins --json | grep -c "\"state\": *\"running\"")" = 10'
@@ -77,7 +77,8 @@ else
 fi
 check "systemd-analyze: at most 2.0" systemd-analyze security --no-pager --threshold=20 skepd
 check "no other user may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
-check "nor connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
+check "no other user may connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
+check "every user sees their own runs" runuser -u nobody -- env HOME=/nonexistent skep runs --json
 # A container has no bpffs.
 if mountpoint -q /sys/fs/bpf; then
 	check "there is a folder for pins" test "$(stat -c '%a %U' /sys/fs/bpf /sys/fs/bpf/skep | tr '\n' ' ')" = "711 root 700 skep "
@@ -85,40 +86,101 @@ if mountpoint -q /sys/fs/bpf; then
 		sh -c 'mkdir /sys/fs/bpf/skep/try && rmdir /sys/fs/bpf/skep/try'
 fi
 
+# ---- reads engines' files ---------------------------------------------------------------------
+check "skep status names the reader of engines' files" \
+	within 10 sh -c 'skep status | grep "read by skep-reader.service"'
+# engine_files WORDS: skep doctor says that. In a container its status is 1, for the pid namespace.
+engine_files() { { skep doctor --json || :; } | tr -d '\n' | grep -o '"fact": *"engine_files"[^}]*' | grep -- "$1"; }
+check "skep doctor names the reader of engines' files" engine_files "read as their users by skep-reader.service"
+reader_pid() { systemctl show -P MainPID skep-reader; }
+# reader_caps PID: each set of its capabilities
+reader_caps() { sed -n 's/^Cap[A-Z][a-z]*:\t*0*//p' "/proc/$1/status" | tr '\n' ' '; }
+caps_are_two() {
+	for pid in $(reader_pid) $(pgrep -P "$(reader_pid)"); do
+		# inherited, permitted, effective, bounding, ambient: CAP_SETGID is bit 6, CAP_SETUID bit 7
+		[ "$(reader_caps "$pid")" = " c0 c0 c0  " ] || {
+			ps -p "$pid" -o pid,user,args
+			reader_caps "$pid"
+			return 1
+		}
+	done
+	[ "$(pgrep -c -P "$(reader_pid)")" = 1 ]
+}
+check "keeper and worker of skep-reader have CAP_SETUID and CAP_SETGID alone" caps_are_two
+check "systemd-analyze: skep-reader at most 1.3" systemd-analyze security --no-pager --threshold=13 skep-reader
+check "no other user may connect to the reader" test "$(stat -c '%a %U:%G' /run/skep-reader.sock)" = "600 skep:skep"
+
 # ---- collects, by the rules that it has ------------------------------------------------------
 # Guests at the same time share one kernel, and each records what all do: names of its own.
 name=ran-$(cut -c1-8 /proc/sys/kernel/random/uuid)
 cp /bin/true "/usr/local/bin/$name-out"
 edit() { sed -i "s|$1|$2|" /etc/skep/skepd.conf && grep -qF -- "$2" /etc/skep/skepd.conf; }
 check "edit the configuration: one more sink" edit '"sinks": \[' \
-	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit" ] },'
+	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit", "task" ] },'
 check "systemctl reload" systemctl reload skepd
 check "the status line reports it" within 10 status_has '^reloaded: 9 probes, 2 sinks$'
 check "a process is recorded" collects
 
+# A stand-in for Snakemake: its shell command, and the metadata that Snakemake writes when the command has ended.
+cat >/usr/local/bin/snakemake <<-'END'
+	#!/bin/bash
+	mkdir -p "$1/.snakemake/metadata" && cd "$1" && umask 077 || exit 1
+	/bin/bash -c "set -euo pipefail;  sleep 0.1; true $2"
+	echo "{ \"rule\": \"$2\", \"shellcmd\": \"sleep 0.1; true $2\" }" >.snakemake/metadata/b3V0
+	sleep 0.3
+END
+chmod 755 /usr/local/bin/snakemake
+groupadd lab
+useradd -m -G lab worker
+chmod 700 /home/worker
+install -d -g lab -m 770 /srv/lab
+rules=0
+# named FOLDER: the installed service gives the task of that workflow the name of its rule
+named() {
+	rules=$((rules + 1))
+	local rule=$name-rule-$rules
+	runuser -u worker -- setsid /usr/local/bin/snakemake "$1" "$rule"
+	within 20 grep -E "\"task\": *\"$rule\".*\"name_source\": *\"file\"" $records
+}
+check "a task has its rule's name, from a file in a folder that only its user may open" named /home/worker/flow
+check "a task has its rule's name, from a file in /tmp" named /tmp/flow
+# In a container the kernel reports other pids than /proc has, so the reader finds no further groups.
+if [ "$(readlink /proc/1/ns/pid)" = "pid:[4026531836]" ]; then
+	check "a task has its rule's name, from a folder that a further group of its user may open" named /srv/lab/flow
+fi
+old=$(reader_pid)
+kill -KILL "$(pgrep -P "$old")"
+check "the reader's worker is killed: its keeper makes another" named /home/worker/again
+check "the keeper is the same" test "$(reader_pid)" = "$old"
+check "the reader is restarted" systemctl restart skep-reader.service
+check "skepd connects to the new reader" named /home/worker/restarted
+check "the reader's socket is stopped" systemctl stop skep-reader.socket
+check "skep doctor has the remedy" within 5 engine_files "systemctl start skep-reader.socket"
+check "the reader's socket is started" systemctl start skep-reader.socket
+
 printf '{ "rules": [ { "id": "out", "when": "exe = \\"/usr/local/bin/%s-out\\"", "verdict": "exclude" } ] }\n' "$name" >/etc/skep/filters.d/20-out.json
 check "a rule is added: reload" systemctl reload skepd
-check "it is there" within 10 sh -c 'skep rules | grep -qw out'
+check "skepd uses the new rule" within 10 sh -c 'skep rules | grep -qw out'
 not_recorded() {
 	for _ in 1 2 3; do "/usr/local/bin/$name-out"; done
 	collects && ! grep "\"exe\": *\"/usr/local/bin/$name-out\"" $records
 }
-check "processes that it excludes are not recorded, others are" not_recorded
+check "skepd records other processes, but none that the rule excludes" not_recorded
 echo '{ "rules": [ { "id": "x", "when": "exe = ", "verdict": "exclude" } ] }' >/etc/skep/filters.d/30-wrong.json
 check "a wrong rule: systemctl reload fails" sh -c '! systemctl reload skepd'
-check "with file and line in the journal" within 5 journal_has '30-wrong.json:1:'
-check "and all goes on" is ActiveState active
+check "a wrong rule: the journal has file and line" within 5 journal_has '30-wrong.json:1:'
+check "a wrong rule: skepd keeps running" is ActiveState active
 kill -HUP "$(show MainPID)"
-check "SIGHUP past the check: refused, and the status line reports it" within 10 status_has '^reload refused, all goes on as it was: .*30-wrong.json:1: '
-check "still collecting" collects
+check "SIGHUP past the check: refused, and the status line reports it" within 10 status_has '^reload refused, running configuration unchanged: .*30-wrong.json:1: '
+check "skepd still collects after the refused reload" collects
 rm /etc/skep/filters.d/30-wrong.json
-check "without it: reload" systemctl reload skepd
+check "the wrong rule is removed: reload" systemctl reload skepd
 check "another package brings a rule: dpkg's trigger reloads" dpkg -i "$here/rules.deb"
-check "its rule is there" within 10 sh -c 'skep rules | grep -q ran-trigger'
-check "another package brings a wrong rule: it installs all the same" dpkg -i "$here/broken.deb"
+check "skepd uses the other package's rule" within 10 sh -c 'skep rules | grep -q ran-trigger'
+check "another package brings a wrong rule: dpkg still installs it" dpkg -i "$here/broken.deb"
 cp "$log" /tmp/dpkg.log
-check "dpkg's output reports it" grep -q 'the new rules were rejected' /tmp/dpkg.log
-check "purge it: accepted again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "were rejected" /tmp/dpkg.log'
+check "dpkg's output reports the wrong rule" grep -q 'the new rules were rejected' /tmp/dpkg.log
+check "purge that package: skepd accepts the rules again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "were rejected" /tmp/dpkg.log'
 check "the status line reports it" within 10 status_has '^reloaded'
 
 # ---- hangs, dies ----------------------------------------------------------------------------
@@ -130,10 +192,11 @@ again() {
 	systemctl status --no-pager skepd
 	return 1
 }
-check "killed: it is started again" within 20 again
-check "and collects" collects
-# Pings come twice in that time. Of 2 s a virtual machine that stands still for one takes half: systemd then kills what
-# is well.
+check "killed: systemd starts skepd again" within 20 again
+check "skepd collects" collects
+check "the new skepd has a reader of engines' files" named /home/worker/killed
+# skepd pings twice in that time. With 2 s a virtual machine that stops for 1 s takes half of it, and systemd would kill
+# a healthy skepd.
 watchdog=$((slow + 4))
 mkdir -p /run/systemd/system/skepd.service.d
 printf '[Service]\nWatchdogSec=%ss\n' $watchdog >/run/systemd/system/skepd.service.d/watchdog.conf
@@ -145,11 +208,16 @@ check "pings keep the watchdog quiet" is MainPID "$pid"
 restarts=$(show NRestarts)
 main_pid
 kill -STOP "$pid"
-check "a loop that hangs: the watchdog starts it again" within 30 again
-check "the journal has it" within 5 journal_has 'Watchdog timeout'
+check "a loop that hangs: the watchdog starts skepd again" within 30 again
+check "the journal has the watchdog's timeout" within 5 journal_has 'Watchdog timeout'
 rm -r /run/systemd/system/skepd.service.d
 systemctl daemon-reload
-check "restart, with the watchdog that it had" systemctl restart skepd
+# systemd 257 as the init of a container once failed to spawn its executor ("No such file or directory", result
+# resources) for a unit that had ended in the same moment. Restart= then starts the unit again.
+restarted() {
+	systemctl restart skepd || { [ "$(systemctl show -P Result skepd)" = resources ] && within 30 systemctl -q is-active skepd; }
+}
+check "restart, with the packaged watchdog" restarted
 
 # ---- upgraded, downgraded, removed --------------------------------------------------------------
 main_pid
@@ -176,14 +244,14 @@ meanwhile_begin
 check "upgrade" dpkg -i --force-confold "$here/next.deb"
 meanwhile_end upgrade
 if [ -n "$(ls /sys/fs/bpf/skep 2>/dev/null)" ]; then
-	check "it leaves no gap, and nothing twice" test "$recorded $different" = "$(cat /tmp/meanwhile) $(cat /tmp/meanwhile)"
+	check "the upgrade: each process of that time has one record" test "$recorded $different" = "$(cat /tmp/meanwhile) $(cat /tmp/meanwhile)"
 fi
-check "to the higher version" test "$(dpkg-query -W -f '${Version}' skep)" = "$(dpkg-deb -f "$here/next.deb" Version)"
-check "it was restarted" test "$(show MainPID)" != "$pid"
-check "is ready, with the edited configuration" status_has '^9 probes, 2 sinks$'
-check "the lake is kept" test -e "$lake"
-check "the rules are kept" sh -c 'skep rules | grep -qw out'
-check "and it collects" collects
+check "the upgrade installed the higher version" test "$(dpkg-query -W -f '${Version}' skep)" = "$(dpkg-deb -f "$here/next.deb" Version)"
+check "the upgrade restarted skepd" test "$(show MainPID)" != "$pid"
+check "skepd is ready, with the edited configuration" status_has '^9 probes, 2 sinks$'
+check "the upgrade keeps the lake" test -e "$lake"
+check "the upgrade keeps the rules" sh -c 'skep rules | grep -qw out'
+check "skepd collects after the upgrade" collects
 # ---- upgraded by itself, where a site wants that -----------------------------------------------------
 dpkg -i --force-confold "$here/skep.deb" >/dev/null
 check "upgrades by itself are not enabled" sh -c '! systemctl is-enabled skep-update.timer'
@@ -199,24 +267,24 @@ if [ -d "$here/repository" ]; then
 	next=$(dpkg-deb -f "$here/next.deb" Version)
 	source_is repository-strange
 	check "skep-update: a repository that another key has signed is refused" sh -c "! $update"
-	check "with the reason" sh -c "$update 2>&1 | grep -i 'sign'"
+	check "skep-update prints the reason" sh -c "$update 2>&1 | grep -i 'sign'"
 	sed -i 's/signed-by=[^]]*/trusted=yes/' /etc/apt/sources.list.d/skep.list
-	check "one without signature, too" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
-	check "nothing was installed" test "$(version)" = "$old"
+	check "skep-update: a repository without a signature is refused" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
+	check "skep-update installed nothing" test "$(version)" = "$old"
 	source_is repository
-	check "--check reports it" sh -c "$update --check | grep 'would upgrade from $old to $next'"
+	check "skep-update --check reports the upgrade" sh -c "$update --check | grep 'would upgrade from $old to $next'"
 	check "skep-update upgrades" $update
-	check "to the newest" test "$(version)" = "$next"
-	check "which is ready" is ActiveState active
-	check "and collects" collects
-	check "again: nothing to do" sh -c "$update | grep 'is the newest'"
+	check "skep-update installed the newest version" test "$(version)" = "$next"
+	check "the newest version is ready" within 10 is ActiveState active
+	check "skepd collects" collects
+	check "skep-update again: nothing to do" sh -c "$update | grep 'is the newest'"
 	source_is repository-bad
 	check "a version that does not start: status 1" sh -c "$update; test \$? -eq 1"
 	sed 's/^/# /' "$log"
-	check "it went back" test "$(version)" = "$next"
-	check "which is ready again" is ActiveState active
-	check "and collects" collects
-	check "the bad one is not tried again" sh -c "$update | grep 'was not well here before'"
+	check "skep-update went back to the version before" test "$(version)" = "$next"
+	check "the version before is ready again" within 10 is ActiveState active
+	check "skepd collects" collects
+	check "skep-update does not try the bad version again" sh -c "$update | grep 'was not well here before'"
 	rm /etc/skep/update.conf /etc/apt/sources.list.d/skep.list
 	find /var/lib/apt/lists -name '*packages_repository*' -delete
 else
@@ -225,23 +293,26 @@ fi
 dpkg -i --force-confold "$here/next.deb" >/dev/null
 
 check "downgrade" dpkg -i --force-confold "$here/skep.deb"
-check "it is ready" is ActiveState active
-check "and collects" collects
+# Seen once: the first start failed with 219/CGROUP, as systemd 252 read a process without a pid in the unit's cgroup
+# (Linux 6.18 lists ended ones for a moment). The unit starts it again a second later.
+check "the downgraded skepd is ready" within 10 is ActiveState active
+check "skepd collects" collects
 # Neither a crash nor a watchdog but those above. (The way back from the bad version has ends of its own, of another
 # kind.)
-check "killed once, by its watchdog once" test "$(journalctl -q --no-pager -u skepd | sed -n 's/.*Main process exited, code=\(killed\|dumped\), status=//p' |
+check "the journal has one kill, and one by the watchdog" test "$(journalctl -q --no-pager -u skepd | sed -n 's/.*Main process exited, code=\(killed\|dumped\), status=//p' |
 	tr '\n' ' ')" = "9/KILL 6/ABRT "
 check "remove" dpkg -r skep
-check "the service is gone" sh -c '! systemctl is-active skepd && ! pgrep -x skepd'
-check "configuration and records are kept" test -e /etc/skep/skepd.conf -a -e "$lake"
-check "nothing is left in the kernel" test ! -e /sys/fs/bpf/skep
-check "install again: as it was" dpkg -i "$here/skep.deb"
-check "with the edited configuration" status_has '^9 probes, 2 sinks$'
+check "remove: the services have ended" \
+	sh -c '! systemctl is-active skepd skep-reader skep-reader.socket && ! pgrep "^skep"'
+check "remove: configuration and records stay" test -e /etc/skep/skepd.conf -a -e "$lake"
+check "remove: nothing is left in the kernel" test ! -e /sys/fs/bpf/skep
+check "install again" dpkg -i "$here/skep.deb"
+check "install again: skepd uses the edited configuration" status_has '^9 probes, 2 sinks$'
 dpkg --purge skep-rules-site >/dev/null
 check "purge" dpkg --purge skep
 # The administrator's own rule stays, and the user, whose number other files may have.
 rm /etc/skep/filters.d/20-out.json && rmdir /etc/skep/filters.d /etc/skep
 left() { find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$here" -o -path /var/log -o -path /var/lib/dpkg \) -prune \
 	-o -name '*skep*' -print; find /run /sys/fs/bpf -name '*skep*' 2>/dev/null; }
-check "nothing is left" sh -c "$(declare -f left); here=$here; left; test -z \"\$(left)\""
+check "purge: nothing is left" sh -c "$(declare -f left); here=$here; left; test -z \"\$(left)\""
 exit $failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/image.sh [FOLDER] - the OCI image that scripts/package left in FOLDER (build/package/out): its digests,
-# then run by runc as packaging/container/daemonset.yaml has it run (capabilities, mounts, read-only root), and asked.
-# And that manifest: what refers to something refers to what is there. Exit status 77: cannot run here.
+# then run by runc as packaging/kubernetes has it run (capabilities, mounts, read-only root), and asked.
+# Also checks the manifest: every reference in it leads to an entry of it. Exit status 77: cannot run here.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
@@ -59,9 +59,9 @@ authorities() { [ "$(grep -c 'BEGIN CERTIFICATE' "$work/root/etc/ssl/certs/ca-ce
 check "receivers' certificates can be verified: authorities are there" authorities
 
 # ---- the manifest -------------------------------------------------------------------------------
-check "the manifest" python3 - "$src/packaging/container/daemonset.yaml" "$work" <<'END'
+check "the manifest" python3 - "$src/packaging/kubernetes" "$work" <<'END'
 import json, sys, yaml
-documents = list(yaml.safe_load_all(open(sys.argv[1])))
+documents = [yaml.safe_load(open(f"{sys.argv[1]}/{f}")) for f in ("base/namespace.yaml", "base/filters.yaml", "daemonset/daemonset.yaml")]
 kinds = {d["kind"]: d for d in documents}
 daemon = kinds["DaemonSet"]
 pod = daemon["spec"]["template"]
@@ -110,17 +110,17 @@ jq --slurpfile pod "$work/pod.json" --slurpfile image "$config" --arg work "$wor
 mv "$work/config.new" "$work/config.json"
 runc run -b "$work" --detach $id >"$work/out" 2>&1 </dev/null || true
 mapfile -t probe < <(jq -r '.probe[]' "$work/pod.json")
-check "it answers the probes of the manifest" within 20 runc exec $id "${probe[@]}"
+check "skepd answers the probes of the manifest" within 20 runc exec $id "${probe[@]}"
 plugins() { runc exec $id /usr/bin/skep plugins --json; }
 check "nine probes and two sinks work" sh -c '[ "$(runc exec "$1" /usr/bin/skep plugins --json | grep -c "\"state\": *\"running\"")" = 11 ]' - $id
 cp /bin/true "$work/ran-outside"
 "$work/ran-outside"
 check "a process of the host is recorded" within 20 grep -q "\"exe\": *\"$work/ran-outside\"" "$work/state/records.jsonl"
-check "the host's file systems" within 20 grep -q '"stream": *"host.filesystem".*"/"' "$work/state/records.jsonl"
+check "the records have the host's file systems" within 20 grep -q '"stream": *"host.filesystem".*"/"' "$work/state/records.jsonl"
 check "rules from the ConfigMap: skep reload" runc exec $id /usr/bin/skep reload
 runc kill $id TERM
 gone() { [ "$(runc state $id | jq -r .status)" = stopped ]; }
 check "SIGTERM ends it" within 15 gone
-check "and it has left where processes stood" test -s "$work/state/spool.db"
+check "skepd has saved its state in the spool" test -s "$work/state/spool.db"
 [ $failed -eq 0 ] || sed 's/^/# /' "$work/out"
 exit $failed

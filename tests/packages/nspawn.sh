@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/nspawn.sh SUITE FOLDER - boots a Debian of that suite with systemd in a container (systemd-nspawn -b)
-# on this kernel, and runs guest.sh in it with the packages of FOLDER. Prints what it prints; its exit status; 77:
-# cannot run here.
+# on this kernel, and runs guest.sh in it with the packages of FOLDER. Has the output and the exit status of guest.sh;
+# 77: cannot run here.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/root.sh SUITE - a small Debian with systemd, as a tar file in the cache; prints its path.
 #
-# In it is what the skep package depends on, so that a test needs no network. Made once by mmdebstrap (30 s, 180 MB);
-# apt verifies what it installs by the archive's keyring. $SKEP_ROOT_CACHE: the cache, default ~/.cache/skep/roots.
-# Exit status 77: neither in the cache nor to be had from the archive.
+# The system has all dependencies of the package skep, so that a test needs no network. mmdebstrap makes it once (30 s,
+# 180 MB); apt verifies packages by the archive's keyring. $SKEP_ROOT_CACHE: the cache, default ~/.cache/skep/roots.
+# Exit status 77: the system is not in the cache, and the archive does not answer.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 suite=${1:?usage: root.sh SUITE}

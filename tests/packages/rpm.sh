@@ -51,7 +51,7 @@ cp "$work/log" "$work/said"
 check "skepd -t is content with the plugins" grep -qx 'configuration ok' "$work/said"
 inside /usr/sbin/skepd --list-plugins -v >"$work/plugins"
 check "fourteen plugins" test "$(grep -c '/usr/lib/skep/plugins/.*\.so$' "$work/plugins")" = 14
-check "the unit" systemd-analyze verify --root="$work/root" --man=no /usr/lib/systemd/system/skepd.service
+check "the units" systemd-analyze verify --root="$work/root" --man=no /usr/lib/systemd/system/{skepd,skep-reader}.service
 sed -i 's/"interval": "5s"/"interval": "7s"/' "$work/root/etc/skep/skepd.conf"
 check "installed over itself, as an upgrade would" in_root -U --nodeps --replacepkgs "$package"
 check "the edited configuration is kept" grep -q '"interval": "7s"' "$work/root/etc/skep/skepd.conf"

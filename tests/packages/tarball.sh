@@ -55,23 +55,23 @@ looks() {
 	cat "$work/looked"
 	[ "$(tr '\n' ' ' <"$work/looked")" = "$expected" ]
 }
-check "the libraries are not there otherwise" sh -c '! find "$1/usr/lib" -name "libbpf.so*" | grep .' - "$work/root"
+check "the root has no libraries of skep's" sh -c '! find "$1/usr/lib" -name "libbpf.so*" | grep .' - "$work/root"
 check "skepd -t" inside "/some/where else/$name/sbin/skepd" -t
 inside "/some/where else/$name/sbin/skepd" --list-plugins -v >"$work/plugins" 2>&1 || true
 plugins=$(find "$work/root/some/where else/$name/lib/skep/plugins" -name '*.so' | wc -l) # kafka, where librdkafka was there
 check "all its plugins, its own" test "$(grep -c "/some/where else/$name/lib/skep/plugins/.*\\.so$" "$work/plugins")" = "$plugins" -a "$plugins" -ge 14
 check "skep run, by a link" inside /usr/local/bin/skep run --lake /tmp/lake --json /tmp/report -- sh -c 'env; cat /proc/version'
 check "it has collected" grep -q '"exe": *"/usr/bin/cat"' "$work/root/tmp/report"
-check "the host's C library; nothing of that is inherited" looks "$work/root" "comm=skep "
-check "its own, if asked for" looks "$work/root" "comm=skep libc=own " SKEP_LIBC=own
+check "skep uses the host's C library, and CMD inherits nothing of the wrapper" looks "$work/root" "comm=skep "
+check "its own C library, if SKEP_LIBC asks for it" looks "$work/root" "comm=skep libc=own " SKEP_LIBC=own
 mkdir "$work/root/old"
 printf '#!/bin/sh\necho glibc 2.28\n' >"$work/root/old/getconf"
 chmod 0755 "$work/root/old/getconf"
-check "its own, where the host's is that of EL 8" looks "$work/root" "comm=skep libc=own "
+check "its own C library, where the host has EL 8's" looks "$work/root" "comm=skep libc=own "
 rm -r "$work/root/old"
-check "with a configuration of somebody's: that one" sh -c 'echo "{ \"intervall\": 1 }" >"$1/tmp/c"' - "$work/root"
+check "a configuration of the user's exists" sh -c 'echo "{ \"intervall\": 1 }" >"$1/tmp/c"' - "$work/root"
 inside "/some/where else/$name/sbin/skepd" -t -c /tmp/c >"$work/said" 2>&1 || true
-check "skep reads it" grep -q '^/tmp/c:1:' "$work/said"
+check "skepd reads the user's configuration" grep -q '^/tmp/c:1:' "$work/said"
 
 # ---- no C library at all ------------------------------------------------------------------------
 if busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1; then
@@ -109,7 +109,7 @@ if busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1; then
 	END
 	receiver=$!
 	trap 'kill $receiver 2>/dev/null || true; rm -rf "$work"' EXIT
-	for _ in $(seq 100); do grep -q '^port' "$work/received" && break; sleep 0.1; done
+	for _ in $(seq 1200); do grep -q '^port' "$work/received" && break; sleep 0.1; done
 	sends() {
 		in_root "$bare" "/some/where else/$name/bin/skep" run --no-report --no-live --lake /tmp/lake \
 			--otlp "https://localhost:$(sed -n 's/^port //p' "$work/received")" true

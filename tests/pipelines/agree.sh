@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../attempts.sh"
 which=${1:-snakemake}
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, cgroups)"; exit 77; }
 for t in bwa samtools bcftools wgsim /usr/bin/time; do
 	command -v "$t" >/dev/null || { echo "skip: no $t"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# skep filter as an operator uses it: what it prints, its exit codes, on live and on recorded processes.
+# skep filter as an operator uses it: its output and exit codes, for live and for recorded processes.
 set -u
 skep=${SKEP:-./skep} src=${abs_srcdir:-.}
 day=$src/tests/rules/day.ndjson

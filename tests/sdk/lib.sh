@@ -25,7 +25,7 @@ sdk_install() {
 	prefix=$1$(sed -n 's/^prefix=//p' "$abs_builddir/sdk/skep.pc")
 	export PKG_CONFIG_PATH
 	PKG_CONFIG_PATH=$(dirname "$(find "$1" -name skep.pc)")
-	# What is installed below DESTDIR says where it will be; the SDK is where it is now.
+	# skep.pc below DESTDIR names the final folder, but the SDK is still below DESTDIR: pkg-config gets this prefix.
 	cat >"$work/pkg-config" <<-END
 		#!/bin/sh
 		case " \$* " in *" skep"*) exec pkg-config --define-variable=prefix=$prefix "\$@" ;; esac

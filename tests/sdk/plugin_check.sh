@@ -42,7 +42,7 @@ expect 1 'ended the process in start' --option 'do=exit in start' "$plugins/defe
 
 # plugins built with earlier headers
 if [ "$(uname -m)" = x86_64 ]; then
-	for old in abi10 abi10sink abi11 abi12 abi13 abi14 abi15 example; do
+	for old in abi10 abi10sink abi11 abi12 abi13 abi14 abi15 abi16 example; do
 		cp "$abs_srcdir/tests/abi/fixtures/$old.so" "$work/"
 		chmod 644 "$work/$old.so"
 		expect 0 sound "$work/$old.so"
@@ -70,7 +70,7 @@ expect 5 'does not export skep_plugin_entry()' "$plugins/noentry.so"
 expect 1 'crashed in loading: signal 6' "$plugins/trap.so"
 expect 1 'there is no missing.so' "$work/missing.so"
 rm "$work/defective.so" "$work/other.so"
-# a newer minor: the note's and the descriptor's words, by number of what comes before them
+# a plugin of a newer minor: changes the minor in the note and in the descriptor of the binary
 python3 - "$plugins/defective.so" "$work/defective.so" <<'PY'
 import struct, sys
 image = bytearray(open(sys.argv[1], "rb").read())

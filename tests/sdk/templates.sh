@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The SDK as installed: each header compiles alone, as C17 and as C++17, and includes only what is installed;
-# each template builds outside of this tree with gcc and with clang, passes its tests, also under the sanitizers, and
-# `skep-dev check`; skep.m4 works in a configure.ac.
+# The installed SDK: each header compiles alone, as C17 and as C++17, and includes only installed headers. Each template
+# builds outside of this tree with gcc and with clang, passes its tests, also with sanitizers, and passes
+# `skep-dev check`. skep.m4 works in a configure.ac.
 # Needs: $SKEP, $SKEPD, $abs_builddir, $abs_srcdir.
 set -u
 export LC_ALL=C
@@ -93,7 +93,7 @@ for kind in probe-proc probe-bpf sink recognizer; do
 		# (but for the time of a callback, on a busy machine)
 		! grep -q '^  warning  [^l]' "$work/log" || [ $rc -eq 4 ] || fail "$kind: skep-dev check has warnings"
 		quietly "$kind: make install" make -C "$at" install DESTDIR="$work/into" plugindir=/plugins
-		[ "$(stat -c %a "$work/into/plugins/sitething.so")" = 644 ] || fail "$kind: mode of what was installed"
+		[ "$(stat -c %a "$work/into/plugins/sitething.so")" = 644 ] || fail "$kind: mode of the installed plugin"
 		quietly "$kind: make uninstall" make -C "$at" uninstall DESTDIR="$work/into" plugindir=/plugins
 		[ ! -e "$work/into/plugins/sitething.so" ] || fail "$kind: make uninstall leaves it"
 		quietly "$kind: make clean" make -C "$at" clean
@@ -135,9 +135,9 @@ if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
 	grep -q -- '-fvisibility=hidden' vars && grep -q '^dir=.*/skep/plugins$' vars && grep -q '^abi=1\.' vars &&
 		grep -q -- '-lskep-mock' vars && grep -q -- '-lskep-probe.* -lbpf' vars && grep -q -- '-lskep-sink ' vars && grep -q 'bpf-skeleton$' vars || { cp vars "$work/log"; fail 'skep.m4: variables'; }
 	! probe 1.99 || fail 'skep.m4: a newer ABI than there is'
-	grep -q '1.99 is needed' "$work/log" || fail 'skep.m4: says what is needed'
+	grep -q '1.99 is needed' "$work/log" || fail 'skep.m4: does not name the needed ABI'
 	! probe 2.0 || fail 'skep.m4: another major'
 	! (export PKG_CONFIG_PATH=/nonexistent PKG_CONFIG_LIBDIR=/nonexistent; probe 1.0) || fail 'skep.m4: no SDK at all'
-	grep -q 'install skep-dev' "$work/log" || fail 'skep.m4: says what to install'
+	grep -q 'install skep-dev' "$work/log" || fail 'skep.m4: does not name the package to install'
 	echo 'ok - skep.m4'
 fi

@@ -43,7 +43,7 @@ static const char *const tools[] = {
 };
 
 struct texts {
-	char task[32], argv[512], cwd[128], cgroup[160], exe[64], pipeline[32];
+	char task[32], task_id[32], argv[512], cwd[128], cgroup[160], exe[64], pipeline[32];
 };
 static struct texts ring[RING];
 
@@ -62,6 +62,7 @@ void records_process(uint64_t n, const char *run, struct record_process *p)
 	int len = 0;
 
 	snprintf(t->task, sizeof(t->task), "align_sample_%02u", task);
+	snprintf(t->task_id, sizeof(t->task_id), "%u-e8d4a51000.1", 500 + task);
 	snprintf(t->pipeline, sizeof(t->pipeline), "variants");
 	snprintf(t->exe, sizeof(t->exe), "/opt/conda/envs/ngs/bin/%.*s", (int)strcspn(tool, " "), tool);
 	snprintf(cwd, sizeof(cwd), "/data/projects/cohort7/work/%02x/%08x", task, task * 2654435761u);
@@ -95,6 +96,8 @@ void records_process(uint64_t n, const char *run, struct record_process *p)
 		.state = str("exited"),
 		.comm = str(strrchr(t->exe, '/') + 1),
 		.exe = str(t->exe),
+		.exe_size_bytes = 100000 + strlen(t->exe),
+		.exe_modified_ns = UINT64_C(1682244096000000001),
 		.filename = str(t->exe),
 		.argv = { .ptr = t->argv, .len = (uint32_t)len, .total = (uint32_t)len },
 		.cwd = str(t->cwd),
@@ -123,6 +126,8 @@ void records_process(uint64_t n, const char *run, struct record_process *p)
 		.read_bytes = n % 100 * 4096,
 		.write_bytes = n % 50 * 4096,
 		.threads_peak = 1 + n % 8,
+		.task_id = str(t->task_id),
+		.step = str(n % 2 ? "make: all" : ""),
 	};
 }
 
@@ -163,4 +168,58 @@ void records_add_process(struct skep_mock_batch *b, const struct record_process 
 void records_add_run(struct skep_mock_batch *b, const struct record_run *r)
 {
 	skep_mock_batch_add(b, &record_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
+}
+
+void records_task(unsigned n, const char *run, struct record_task *t)
+{
+	static char names[RING][2][32];
+	char(*at)[32] = names[n % RING];
+
+	snprintf(at[0], sizeof(at[0]), "align_sample_%02u", n);
+	snprintf(at[1], sizeof(at[1]), "%u-e8d4a51000.1", 500 + n);
+	*t = (struct record_task){
+		.task = str(at[0]),
+		.task_id = str(at[1]),
+		.run = str(run),
+		.pipeline = str("variants"),
+		.state = str("exited"),
+		.root_upid = { .start_ns = 1000 * SECOND, .pid = 500 + n },
+		.start_ns = 1000 * SECOND + n * SECOND,
+		.end_ns = 1010 * SECOND + n * SECOND,
+		.processes = 3,
+		.cpu_ns = 20 * SECOND,
+		.run_delay_ns = 5,
+		.rss_peak_bytes = UINT64_C(3) << 30,
+		.read_bytes = 4096,
+		.write_bytes = 8192,
+		.engine = str("snakemake"),
+		.sample = str("sample=a"),
+		.job = str("4711"),
+		.attempt = 1,
+		.name_source = str("argv"),
+		.requested_cpus = 2.5,
+		.requested_memory_bytes = UINT64_C(4) << 30,
+		.requested_walltime_ns = 3600 * SECOND,
+		.requested_gpus = 1,
+		.requested_source = str("environ"),
+	};
+}
+
+void records_add_task(struct skep_mock_batch *b, const struct record_task *t)
+{
+	skep_mock_batch_add(b, &record_stream_task, &t->root_upid, t->end_ns, t, NULL);
+}
+
+bool records_send_take(struct skep_mock *m, struct skep_mock_batch *b)
+{
+	const unsigned acks = m->acks;
+
+	if (skep_mock_submit(m, &b->batch) == 0)
+		for (int i = 0; m->acks == acks && i < 12000; i++) {
+			skep_mock_settle(m);
+			skep_mock_advance(m, 5000000);
+			skep_mock_poll(m, 5);
+		}
+	skep_mock_batch_free(b);
+	return m->acks != acks;
 }

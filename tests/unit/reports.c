@@ -65,6 +65,9 @@ struct reports *reports_new(const char *name, const char *command, uint64_t cpus
 		.id = "20261121T034815-a1b2c3",
 		.name = reports_string(r, "%s", name),
 		.pipeline = "",
+		.engine = "",
+		.parent_run = "",
+		.origin = "command",
 		.host = "node17",
 		.boot_id = "0123abcd-1111-2222-3333-444455556666",
 		.kernel = "6.12.9",
@@ -100,6 +103,9 @@ struct lake_process *reports_add(struct reports *r, size_t parent, const char *t
 		.pid = 4000 + i,
 		.ppid = i ? report->processes[parent].pid : 1,
 		.task = "",
+		.task_id = "",
+		.step = "",
+		.unit = "",
 		.tool = reports_string(r, "%s", tool),
 		.container = "",
 		.state = end_ms ? "exited" : "running",
@@ -169,6 +175,29 @@ void reports_sample(struct reports *r, const char *tool, uint64_t start_ms, uint
 		.interval_ns = interval_ms * REPORTS_MS,
 		.cpu_ns = cpu_ms * REPORTS_MS,
 	};
+}
+
+struct lake_progress *reports_progress(struct reports *r, const struct lake_process *p, uint64_t start_ms,
+				       uint64_t interval_ms)
+{
+	struct lake_report *report = &r->report;
+	const size_t n = report->n_progress++;
+
+	report->progress = must(reallocarray(report->progress, n + 1, sizeof(*report->progress)));
+	r->progress_of = must(reallocarray(r->progress_of, n + 1, sizeof(*r->progress_of)));
+	r->progress_of[n] = p->upid;
+	report->progress[n] = (struct lake_progress){ .interval_ns = interval_ms * REPORTS_MS };
+	report->progress[n].end_ns = at(start_ms + interval_ms);
+	return &report->progress[n];
+}
+
+/* The report's processes are in their order now. Tests add the progress of one process after another, in that order. */
+static void find_progress(struct reports *r)
+{
+	for (size_t i = 0; i < r->report.n_progress; i++)
+		for (size_t k = 0; k < r->report.n_processes; k++)
+			if (r->report.processes[k].upid == r->progress_of[i])
+				r->report.progress[i].process = k;
 }
 
 void reports_ledger(struct reports *r, const char *account, const char *item, const char *kind, int64_t amount)
@@ -244,6 +273,39 @@ static int by_start(const void *a, const void *b)
 	return x->image < y->image ? -1 : x->image > y->image;
 }
 
+struct lake_task *reports_task(struct reports *r, const char *name, uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms)
+{
+	struct lake_report *report = &r->report;
+	struct lake_task *t;
+
+	if (report->n_tasks == r->tasks_room) {
+		r->tasks_room = r->tasks_room ? r->tasks_room * 2 : 64;
+		report->tasks = must(reallocarray(report->tasks, r->tasks_room, sizeof(*report->tasks)));
+	}
+	t = &report->tasks[report->n_tasks++];
+	*t = (struct lake_task) {
+		.task = reports_string(r, "%s", name),
+		.task_id = reports_string(r, "%zu-1.0", report->n_tasks),
+		.state = end_ms ? "exited" : "",
+		.engine = "snakemake",
+		.sample = "",
+		.job = "",
+		.name_source = "argv",
+		.traceparent = "",
+		.in = { "", "", "", "", "", "" },
+		.step = "",
+		.requested_source = "",
+		.start_ns = at(start_ms),
+		.end_ns = end_ms ? at(end_ms) : 0,
+		.exit_code = end_ms ? 0 : -1,
+		.cores_peak = 2.5,
+		.totals = { .processes = 2, .images = 3, .cpu_ns = cpu_ms * REPORTS_MS, .rss_peak_bytes = 300 << 20,
+			    .run_delay_ns = 30 * REPORTS_MS,
+			    .read_bytes = 5 << 20, .write_bytes = 1 << 20 },
+	};
+	return t;
+}
+
 void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint64_t signal)
 {
 	struct lake_report *report = &r->report;
@@ -263,6 +325,7 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 	run->signal = signal;
 	if (report->n_processes)
 		qsort(report->processes, report->n_processes, sizeof(*report->processes), by_start);
+	find_progress(r);
 	for (size_t i = 0; i < report->n_processes; i++) {
 		const struct lake_process *p = &report->processes[i];
 		struct lake_tool *tool = tool_of(report, p->tool);
@@ -308,10 +371,16 @@ struct reports *reports_free(struct reports *r)
 		free(r->strings[i]);
 	free(r->strings);
 	free(r->report.processes);
+	free(r->report.tasks);
 	free(r->report.tools);
 	free(r->report.samples);
 	free(r->report.ledger);
 	free(r->report.losses);
+	free(r->report.progress);
+	free(r->report.pressure);
+	free(r->report.links);
+	free(r->report.opens);
+	free(r->progress_of);
 	free(r);
 	return NULL;
 }

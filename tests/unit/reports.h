@@ -14,7 +14,8 @@
 
 struct reports {
 	struct lake_report report; /* the report under test */
-	size_t room;
+	size_t room, tasks_room;
+	const char **progress_of; /* of each of the report's progress the upid, until its processes are sorted */
 	char **strings;
 	size_t n_strings, strings_room;
 };
@@ -29,7 +30,15 @@ struct lake_process *reports_add(struct reports *, size_t parent, const char *to
 				 uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms);
 /* Process `of` executes a new image at at_ms; the image ends as the process would have ended. */
 struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
+/* Adds a task; it has no processes. Its exit code is 0, or -1 while it runs (end_ms 0). Valid until the next call. */
+struct lake_task *reports_task(struct reports *, const char *name, uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms);
 void reports_sample(struct reports *, const char *tool, uint64_t start_ms, uint64_t interval_ms, uint64_t cpu_ms);
+/*
+ * What a process did in an interval: the caller fills in the rest. Valid until the next call; reports_finish() sets its
+ * process.
+ */
+struct lake_progress *reports_progress(struct reports *, const struct lake_process *, uint64_t start_ms,
+				       uint64_t interval_ms);
 void reports_ledger(struct reports *, const char *account, const char *item, const char *kind, int64_t amount);
 void reports_loss(struct reports *, const char *instance, const char *stream, const char *where, uint64_t count);
 /* Ends the run and computes totals and tools as a lake does, tools sorted by CPU. end_ms 0: the run still runs. */

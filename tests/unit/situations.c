@@ -287,19 +287,95 @@ static struct reports *tree(void)
 	return r;
 }
 
+/* A workflow: a task that was tried twice, one that used more than it asked for, one that still runs. */
+static struct reports *tasks(void)
+{
+	/* as the lake has them: none that is 0 */
+	static const struct lake_facet trained[] = {
+		{ "gpu.busy_ns", 2.5e9 },   { "gpu.held_ns", 8e9 },         { "gpu.known_ns", 7.5e9 },
+		{ "gpu.idle_held_ns", 4e9 }, { "gpu.memory_peak_bytes", 6e9 }, { "gpu.devices", 2 },
+		{ "gpu.energy_joules", 812 }, { "net.rx_bytes", 0 },
+	};
+	static const struct lake_facet loaded[] = {
+		{ "gpu.held_ns", 1e9 }, { "gpu.memory_peak_bytes", 1e8 }, { "gpu.devices", 1 },
+	};
+	struct reports *r = reports_new("variants", "snakemake -j 4", 4);
+	struct lake_task *t;
+
+	r->report.run.engine = "snakemake";
+	reports_add(r, 0, "snakemake", "python3 /usr/bin/snakemake -j 4", 0, 0, 900);
+	reports_add(r, 0, "bwa mem", "bwa mem ref.fa a.fq", 1000, 9000, 15000)->task = "align";
+	reports_add(r, 0, "bwa mem", "bwa mem ref.fa b.fq", 1000, 4000, 5000)->task = "align";
+	r->report.processes[2].exit_code = 1;
+	reports_add(r, 0, "samtools sort", "samtools sort", 9000, 0, 800)->task = "sort";
+	reports_sample(r, "samtools sort", 9000, 1000, 800);
+	r->report.processes[1].facets = trained;
+	r->report.processes[1].n_facets = sizeof(trained) / sizeof(*trained);
+	r->report.processes[3].facets = loaded;
+	r->report.processes[3].n_facets = sizeof(loaded) / sizeof(*loaded);
+	t = reports_task(r, "align", 1000, 9000, 15000);
+	t->sample = "sample=a";
+	t->requested_memory_bytes = UINT64_C(1) << 30;
+	t->requested_cpus = 4;
+	t->requested_walltime_ns = 7200 * REPORTS_S;
+	t = reports_task(r, "align", 1000, 4000, 5000);
+	t->sample = "sample=b";
+	t->attempt = 1;
+	t->exit_code = 1;
+	t->requested_memory_bytes = UINT64_C(256) << 20;
+	t->requested_cpus = 1.5;
+	t->requested_walltime_ns = 2 * REPORTS_S;
+	t = reports_task(r, "align", 4100, 8000, 5000);
+	t->sample = "sample=b";
+	t->attempt = 2;
+	t = reports_task(r, "qc", 4000, 4500, 100);
+	t->exit_code = -1;
+	t->signal = SIGKILL;
+	reports_task(r, "sort", 9000, 0, 800);
+	reports_finish(r, 0, -1, 0);
+	return r;
+}
+
+/* More tasks than a page has rows: those of one name share a row, and failed ones have their own. */
+static struct reports *folded(void)
+{
+	struct reports *r = reports_new("cohort", "nextflow run main.nf", 16);
+
+	r->report.run.engine = "nextflow";
+	reports_add(r, 0, "nextflow", "java -jar nextflow.jar run main.nf", 0, 600000, 9000);
+	for (unsigned i = 0; i < 50000; i++) {
+		struct lake_task *t = reports_task(r, i % 3 ? "ALIGN" : "FASTQC", i * 10, i * 10 + 500 + i % 977, i % 977);
+
+		t->sample = "s";
+		t->exit_code = i == 700 || i == 25001;
+		if (i % 3) {
+			t->requested_cpus = 2;
+			t->requested_memory_bytes = UINT64_C(4) << 30;
+			t->requested_walltime_ns = 3600 * REPORTS_S;
+		}
+	}
+	for (unsigned i = 0; i < 200; i++) /* more names than there are rows */
+		reports_task(r, reports_string(r, "report_%03u", i), 590000 + i, 591000 + i, 10 + i);
+	reports_task(r, "MULTIQC", 595000, 599000, 3000);
+	reports_finish(r, 600000, 1, 0);
+	return r;
+}
+
 static const struct {
 	const char *name;
 	struct reports *(*make)(void);
 } situations[] = {
 	{ "success", success }, { "failure", failure }, { "oom", oom },     { "interrupted", interrupted },
 	{ "running", running }, { "losses", losses },   { "empty", empty }, { "single", single },
-	{ "many", many },       { "names", names },     { "tree", tree },
+	{ "many", many },       { "names", names },     { "tree", tree },   { "tasks", tasks },
+	{ "folded", folded },
 };
 #define N_SITUATIONS (sizeof(situations) / sizeof(*situations))
 
 const char *const reports_situations[N_SITUATIONS + 1] = {
 	"success", "failure", "oom",  "interrupted", "running", "losses",
-	"empty",   "single",  "many", "names",       "tree",    NULL,
+	"empty",   "single",  "many", "names",       "tree",    "tasks",
+	"folded",  NULL,
 };
 
 struct reports *reports_situation(const char *name)

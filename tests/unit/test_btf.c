@@ -76,6 +76,49 @@ static void what_there_is(void **state)
 	btf__free(btf);
 }
 
+/* An object's part has the types that it names, of any flavour, and what they contain, but not what they point to. */
+static void part_of_types(void **state)
+{
+	struct btf *all = types(), *object = btf__new_empty(), *part;
+	char path[SKEP_BTF_PART_PATH];
+	const struct btf_type *t;
+	int inner, far, id, fd;
+
+	(void)state;
+	far = btf__add_ptr(all, btf__add_struct(all, "far", 4));
+	inner = btf__add_struct(all, "inner", 8);
+	assert_int_equal(btf__add_field(all, "far", far, 0, 0), 0);
+	id = btf__add_array(all, 1, inner, 2);
+	assert_true(btf__add_struct(all, "request", 16) > 0);
+	assert_int_equal(btf__add_field(all, "inners", id, 0, 0), 0);
+	assert_true(btf__add_struct(object, "request___old", 8) > 0);
+	assert_true(btf__add_enum(object, "bpf_func_id", 4) > 0);
+
+	fd = skep_btf_part_new(path);
+	assert_true(fd >= 0);
+	for (int again = 0; again < 2; again++) { /* a second object after a failed load */
+		assert_int_equal(skep_btf_part_write(fd, all, object), 0);
+		part = btf__parse(path, NULL);
+		assert_non_null(part);
+		id = btf__find_by_name_kind(part, "request", BTF_KIND_STRUCT);
+		assert_true(id > 0);
+		t = btf__type_by_id(part, btf_members(btf__type_by_id(part, (uint32_t)id))[0].type);
+		assert_true(btf_is_array(t));
+		assert_true(btf_is_int(btf__type_by_id(part, btf_array(t)->index_type)));
+		t = btf__type_by_id(part, btf_array(t)->type);
+		assert_string_equal(btf__name_by_offset(part, t->name_off), "inner");
+		t = btf__type_by_id(part, btf_members(t)[0].type);
+		assert_true(btf_is_ptr(t) && t->type == 0);
+		assert_true(skep_btf_has_helper(part, "BPF_FUNC_check_mtu"));
+		assert_true(btf__find_by_name_kind(part, "far", BTF_KIND_STRUCT) < 0);
+		assert_true(btf__find_by_name_kind(part, "bio", BTF_KIND_STRUCT) < 0);
+		btf__free(part);
+	}
+	close(fd);
+	btf__free(object);
+	btf__free(all);
+}
+
 static void arguments(void **state)
 {
 	struct btf *btf = types();
@@ -141,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_there_is),
+		cmocka_unit_test(part_of_types),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(needed),
 		cmocka_unit_test(failures),

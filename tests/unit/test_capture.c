@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_capture.c - capture patterns: what they match, where, and which patterns are errors. On random
+ * tests/unit/test_capture.c - capture patterns: their matches, the captured parts, and wrong patterns. On random
  * patterns and paths the test compares the matcher with one that tries everything.
  */
 #include <setjmp.h>

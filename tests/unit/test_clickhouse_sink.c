@@ -18,186 +18,23 @@
 
 #include "cli/base/command.h"
 #include "cli/base/skep.h"
-#include "cli/lake_http.h"
+#include "lake/http.h"
 #include "lake/clickhouse.h"
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/columns.h"
 #include "sinks/clickhouse/inserted.h"
+#include "sinks/clickhouse/rows.h"
+#include "tests/unit/carried.h"
+#include "tests/unit/clickhouse_server.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 extern const struct command cmd_lake;
 
-static char dir[] = "/tmp/test_clickhouse.XXXXXX";
-static char url[64];
-static pid_t server;
-static struct lake_http http = { .url = url };
 static struct skep_mock m;
 
-/* ---- the server --------------------------------------------------------------------- */
-
-/* Returns the answer without its last newline; valid until the next call. */
-static const char *ask(const char *sql)
-{
-	static char *reply;
-	char why[1024];
-
-	free(reply);
-	reply = NULL;
-	if (lake_http_post(&http, NULL, sql, &reply, why, sizeof(why)) != 0)
-		fail_msg("%s: %s", sql, why);
-	reply[strcspn(reply, "\n")] = '\0';
-	return reply;
-}
-
-#define EXPECT(sql_, want_) assert_string_equal(ask(sql_), want_)
-
-static void write_file(const char *name, const char *text)
-{
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static int free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, n), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
-	close(fd);
-	return ntohs(a.sin_port);
-}
-
-static void configure(int port)
-{
-	char text[2048];
-
-	snprintf(text, sizeof(text),
-		 "<yandex><logger><level>none</level><console>0</console></logger>"
-		 "<http_port>%d</http_port><tcp_port>%d</tcp_port><interserver_http_port>%d</interserver_http_port>"
-		 "<listen_host>127.0.0.1</listen_host><max_connections>64</max_connections>"
-		 "<path>%s/data/</path><tmp_path>%s/tmp/</tmp_path><users_config>users.xml</users_config>"
-		 "<default_profile>default</default_profile><default_database>default</default_database>"
-		 "<mark_cache_size>67108864</mark_cache_size></yandex>",
-		 port, free_port(), free_port(), dir, dir);
-	write_file("config.xml", text);
-	write_file("users.xml",
-		   "<yandex><profiles><default></default></profiles><users>"
-		   "<default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
-		   "<quota>default</quota></default>"
-		   "<ann><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
-		   "<quota>default</quota></ann></users>"
-		   "<quotas><default><interval><duration>3600</duration></interval></default></quotas></yandex>");
-}
-
-static void serve(void)
-{
-	char config[160], out[160];
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(config, sizeof(config), "--config-file=%s/config.xml", dir);
-	snprintf(out, sizeof(out), "%s/out", dir);
-	if (!freopen(out, "we", stdout) || dup2(1, 2) < 0)
-		_exit(126);
-	execl("/usr/sbin/clickhouse-server", "clickhouse-server", config, (char *)NULL);
-	execlp("clickhouse-server", "clickhouse-server", config, (char *)NULL);
-	_exit(127);
-}
-
-static void start_server(void)
-{
-	int port = free_port();
-
-	configure(port);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d", port);
-	server = fork();
-	if (server == 0)
-		serve();
-}
-
-static int set_up(void **state)
-{
-	const char *given = getenv("SKEP_TEST_CLICKHOUSE");
-	char why[1024], *reply;
-
-	(void)state;
-	if (lake_http_open(&http, why, sizeof(why)) != 0)
-		fail_msg("%s", why);
-	if (given) {
-		snprintf(url, sizeof(url), "%s", given);
-		return 0;
-	}
-	if (access("/usr/sbin/clickhouse-server", X_OK) != 0 && access("/usr/bin/clickhouse-server", X_OK) != 0)
-		return 0; /* url stays "" */
-	if (!mkdtemp(dir))
-		return -1;
-	start_server();
-	for (int i = 0; i < 1200; i++) { /* a minute: on a busy machine the server has taken more than ten seconds */
-		if (lake_http_post(&http, NULL, "SELECT 1", &reply, why, sizeof(why)) == 0) {
-			free(reply);
-			return 0;
-		}
-		if (waitpid(server, NULL, WNOHANG) == server) /* a test beside this one may have taken a port */
-			start_server();
-		usleep(50000);
-	}
-	print_error("clickhouse-server does not answer: %s\n", why);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	if (server > 0) {
-		kill(server, SIGKILL); /* the test deletes the data anyway, and an orderly end takes seconds */
-		waitpid(server, NULL, 0);
-		folder_remove(dir);
-	}
-	lake_http_close(&http);
-	return 0;
-}
-
-static void need_server(void)
-{
-	if (*url)
-		return;
-	puts("no ClickHouse here; remedy: apt-get install -y clickhouse-server (Debian 12), or SKEP_TEST_CLICKHOUSE=URL");
-	skip();
-}
-
-static int lake_init(const char *database, const char *more, const char *value)
-{
-	char *argv[] = { (char[]) { "lake" },
-			 (char[]) { "init" },
-			 (char[]) { "--clickhouse" },
-			 url,
-			 (char[]) { "--database" },
-			 (char *)(uintptr_t)database,
-			 (char *)(uintptr_t)more,
-			 (char *)(uintptr_t)value,
-			 NULL };
-
-	optind = 0;
-	return cmd_lake.run(more ? 8 : 6, argv);
-}
-
-static void fresh(const char *database)
-{
-	char sql[96];
-
-	snprintf(sql, sizeof(sql), "DROP DATABASE IF EXISTS %s", database);
-	ask(sql);
-	assert_int_equal(lake_init(database, NULL, NULL), 0);
-}
+#define EXPECT(sql_, want_) assert_string_equal(clickhouse_ask(sql_), want_)
 
 /* ---- the sink ------------------------------------------------------------------------ */
 
@@ -210,7 +47,7 @@ static void init(const char *database)
 {
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.quiet = true;
-	assert_int_equal(skep_mock_option(&m, "url", url), 0);
+	assert_int_equal(skep_mock_option(&m, "url", clickhouse_url), 0);
 	assert_int_equal(skep_mock_option(&m, "database", database), 0);
 }
 
@@ -283,13 +120,19 @@ static struct skep_mock_batch *batch(uint64_t id, const char *state)
 	struct thing thing = { .text = skep_mock_text("it's \"\\\n") };
 	struct record_process p;
 	struct record_run run;
+	struct record_task task;
 
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		records_process(id * PROCESSES + i, "run-1", &p);
 		records_add_process(b, &p);
 	}
 	records_run("run-1", state, 1000 * SECOND, &run);
+	run.engine = skep_mock_text("snakemake");
 	records_add_run(b, &run);
+	records_task(7, "run-1", &task); /* the second one completes the first */
+	task.sample = skep_mock_text(id == 1 ? "early" : "late");
+	task.task = skep_mock_text(id == 1 ? "?" : "align");
+	skep_mock_batch_add(b, &record_stream_task, &task.root_upid, task.end_ns + id, &task, NULL);
 	for (thing.n = 0; thing.n < 3; thing.n++)
 		skep_mock_batch_add(b, &things, NULL, (5 + id) * SECOND, &thing, NULL);
 	return b;
@@ -302,8 +145,8 @@ static void test_rows(void **state)
 	char want[64];
 
 	(void)state;
-	need_server();
-	fresh("skep_rows");
+	clickhouse_need();
+	clickhouse_fresh("skep_rows");
 	init("skep_rows");
 	start();
 	send_batch(first);
@@ -313,13 +156,16 @@ static void test_rows(void **state)
 	send_batch(first); /* the answer was lost, so the host sends the batch again */
 	expect(SKEP_BATCH_ACK);
 	assert_int_equal(skep_mock_counter(&m, "inserts"),
-			 skep_mock_counter(&m, "requests") > 9 ? skep_mock_counter(&m, "requests") : 9);
+			 skep_mock_counter(&m, "requests") > 12 ? skep_mock_counter(&m, "requests") : 12);
 	assert_true(m.answer.sent_bytes > 10000);
 	end();
 
 	EXPECT("SELECT count() FROM skep_rows.proc FINAL", "1000");
 	EXPECT("SELECT count(), uniqExact(uid) FROM skep_rows.record FINAL", "6\t6");
-	EXPECT("SELECT run, state FROM skep_rows.run FINAL", "run-1\tended");
+	EXPECT("SELECT run, state, engine FROM skep_rows.run FINAL", "run-1\tended\tsnakemake");
+	EXPECT("SELECT task, task_id, sample, requested_cpus, extra FROM skep_rows.task FINAL",
+	       "align\t507-e8d4a51000.1\tlate\t2.5\t");
+	EXPECT("SELECT uniqExact(task_id), any(step != ''), max(extra) FROM skep_rows.proc FINAL", "40\t1\t");
 	for (unsigned i = PROCESSES; i < 3 * PROCESSES; i++) {
 		struct record_process p;
 
@@ -351,8 +197,8 @@ static void test_compressions(void **state)
 	static const char *const ways[] = { "none", "gzip" };
 
 	(void)state;
-	need_server();
-	fresh("skep_ways");
+	clickhouse_need();
+	clickhouse_fresh("skep_ways");
 	for (unsigned i = 0; i < 2; i++) {
 		struct skep_mock_batch *b = batch(i, "running");
 
@@ -399,8 +245,8 @@ static void test_gather(void **state)
 	struct skep_mock_batch *b[MANY];
 
 	(void)state;
-	need_server();
-	fresh("skep_many");
+	clickhouse_need();
+	clickhouse_fresh("skep_many");
 	init("skep_many");
 	assert_int_equal(skep_mock_option(&m, "gather", "always"), 0);
 	start();
@@ -410,9 +256,9 @@ static void test_gather(void **state)
 	assert_in_range(skep_mock_counter(&m, "inserts"), 2, 4);
 	EXPECT("SELECT count() FROM skep_many.proc FINAL", "240");
 	/* rows of another database do not count for this one */
-	ask("DROP TABLE skep_many.record");
-	ask("CREATE TABLE skep_many.record (uid UUID, host String, boot_id String, stream String, time_ns UUID, run String, upid String, "
-	    "fields String) ENGINE = MergeTree ORDER BY uid");
+	clickhouse_ask("DROP TABLE skep_many.record");
+	clickhouse_ask("CREATE TABLE skep_many.record (uid UUID, host String, boot_id String, stream String, time_ns UUID, run String, upid String, "
+	    "container String, fields String) ENGINE = MergeTree ORDER BY uid");
 	send_many(b, 7);
 	assert_int_equal(m.suspects, 1);
 	assert_int_equal(m.acks, 2 * MANY - 1);
@@ -432,8 +278,8 @@ static void test_boot_of_batch(void **state)
 	static const char *const boots[] = { "0f0e0d0c-0b0a-4908-8706-050403020100", SKEP_MOCK_BOOT_ID };
 
 	(void)state;
-	need_server();
-	fresh("skep_boots");
+	clickhouse_need();
+	clickhouse_fresh("skep_boots");
 	init("skep_boots");
 	start();
 	for (unsigned i = 0; i < 2; i++) {
@@ -462,38 +308,89 @@ static void test_boot_of_batch(void **state)
 static void test_migration(void **state)
 {
 	(void)state;
-	need_server();
-	fresh("skep_old");
-	ask("DROP TABLE skep_old.rollup_run_tool");
-	ask("DROP TABLE skep_old.rollup_day");
-	ask("CREATE TABLE skep_old.rollup_day (day Date, images UInt64) ENGINE = SummingMergeTree ORDER BY day");
-	ask("CREATE MATERIALIZED VIEW skep_old.rollup_day_mv TO skep_old.rollup_day AS "
+	clickhouse_need();
+	clickhouse_fresh("skep_old");
+	clickhouse_ask("DROP TABLE skep_old.rollup_run_tool");
+	clickhouse_ask("DROP TABLE skep_old.rollup_day");
+	clickhouse_ask("CREATE TABLE skep_old.rollup_day (day Date, images UInt64) ENGINE = SummingMergeTree ORDER BY day");
+	clickhouse_ask("CREATE MATERIALIZED VIEW skep_old.rollup_day_mv TO skep_old.rollup_day AS "
 	    "SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, count() AS images FROM skep_old.proc GROUP BY day");
 	/* a TTL removed its rows */
-	ask("INSERT INTO skep_old.rollup_day SELECT toDate('2020-01-02'), toUInt64(7)");
-	ask("DROP TABLE skep_old.schema_version");
-	ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
-	ask("INSERT INTO skep_old.schema_version SELECT toUInt32(1), now()");
+	clickhouse_ask("INSERT INTO skep_old.rollup_day SELECT toDate('2020-01-02'), toUInt64(7)");
+	clickhouse_ask("DROP TABLE skep_old.schema_version");
+	clickhouse_ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
+	clickhouse_ask("INSERT INTO skep_old.schema_version SELECT toUInt32(1), now()");
 	for (int again = 0; again < 2; again++) {
-		assert_int_equal(lake_init("skep_old", NULL, NULL), 0);
-		EXPECT("SELECT max(version) FROM skep_old.schema_version", "2");
+		assert_int_equal(clickhouse_lake_init("skep_old", NULL, NULL), 0);
+		EXPECT("SELECT max(version) FROM skep_old.schema_version", "5");
 		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%' AND engine = 'View'",
 		       "2");
 		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%'", "3");
 		EXPECT("SELECT images FROM skep_old.rollup_day_v1", "7");
 		/* the state after an init that failed in version 2 */
-		ask("DROP TABLE skep_old.rollup_run_tool");
-		ask("DROP TABLE skep_old.schema_version");
-		ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
-		ask("INSERT INTO skep_old.schema_version SELECT toUInt32(1), now()");
+		clickhouse_ask("DROP TABLE skep_old.rollup_run_tool");
+		clickhouse_ask("DROP TABLE skep_old.schema_version");
+		clickhouse_ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
+		clickhouse_ask("INSERT INTO skep_old.schema_version SELECT toUInt32(1), now()");
 	}
+}
+
+/* Runs the statements of versions up to 3. */
+static int early_statement(void *arg, unsigned version, const char *sql)
+{
+	char why[1024], *reply;
+
+	(void)arg;
+	if (version > 3)
+		return 0;
+	if (lake_http_post(&clickhouse_http, "skep_run", sql, &reply, why, sizeof(why)) != 0)
+		fail_msg("%s: %s", sql, why);
+	free(reply);
+	return 0;
+}
+
+/* Version 3 had two rows of a run whose pipeline came late. */
+static void test_runs_in_order(void **state)
+{
+	struct clickhouse_server s = { 0 };
+
+	(void)state;
+	clickhouse_need();
+	clickhouse_ask("DROP DATABASE IF EXISTS skep_run");
+	clickhouse_ask("CREATE DATABASE skep_run");
+	sscanf(clickhouse_ask("SELECT version()"), "%u.%u", &s.major, &s.minor);
+	assert_int_equal(clickhouse_statements(&s, early_statement, NULL), 0);
+	clickhouse_ask("INSERT INTO skep_run.schema_version SELECT toUInt32(3), now()");
+	clickhouse_ask("INSERT INTO skep_run.run (uid, run, pipeline, start_ns, rev) VALUES "
+	    "('00000000-0000-0000-0000-000000000001', 'r', '', 1794268800000000000, 0), "
+	    "('00000000-0000-0000-0000-000000000001', 'r', 'late', 1794268800000000000, 7)");
+	EXPECT("SELECT count() FROM skep_run.run FINAL", "2");
+	if (clickhouse_server_since(&s, 19, 6))
+		clickhouse_ask("ALTER TABLE skep_run.run MODIFY TTL toDateTime(intDiv(start_ns, 1000000000)) + INTERVAL 10000 DAY");
+	assert_int_equal(clickhouse_lake_init("skep_run", NULL, NULL), 0);
+	EXPECT("SELECT max(version) FROM skep_run.schema_version", "5");
+	EXPECT("SELECT count(), max(pipeline) FROM skep_run.run FINAL", "1\tlate");
+	/* the state after an init that ended in the middle of the move */
+	clickhouse_ask("CREATE TABLE skep_run.run_v3 AS skep_run.run");
+	if (clickhouse_server_since(&s, 20, 12))
+		clickhouse_ask("ALTER TABLE skep_run.run REMOVE TTL"); /* init sets it last */
+	clickhouse_ask("INSERT INTO skep_run.run_v3 (uid, run, start_ns) VALUES "
+	    "('00000000-0000-0000-0000-000000000002', 'left', 1794268800000000000)");
+	clickhouse_ask("DROP TABLE skep_run.schema_version");
+	clickhouse_ask("CREATE TABLE skep_run.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
+	clickhouse_ask("INSERT INTO skep_run.schema_version SELECT toUInt32(3), now()");
+	assert_int_equal(clickhouse_lake_init("skep_run", NULL, NULL), 0);
+	EXPECT("SELECT count(), countIf(pipeline = 'late'), countIf(run = 'left') FROM skep_run.run FINAL", "2\t1\t1");
+	EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_run' AND name LIKE 'run%'", "1");
+	if (clickhouse_server_since(&s, 19, 6))
+		assert_non_null(strstr(clickhouse_ask("SHOW CREATE TABLE skep_run.run"), "toIntervalDay(10000)"));
 }
 
 static bool knows_batches_again(void)
 {
 	struct clickhouse_server s = { 0 };
 
-	sscanf(ask("SELECT version()"), "%u.%u", &s.major, &s.minor);
+	sscanf(clickhouse_ask("SELECT version()"), "%u.%u", &s.major, &s.minor);
 	return clickhouse_server_since(&s, 22, 3);
 }
 
@@ -508,22 +405,22 @@ static void test_late_retry(void **state)
 	char before[2][512], sql[512], table[64];
 
 	(void)state;
-	need_server();
-	fresh("skep_late");
+	clickhouse_need();
+	clickhouse_fresh("skep_late");
 	/* Roll-ups among them, where they are tables. (Each answer is one line: one name at a time.) */
 	for (unsigned i = 0; knows_batches_again(); i++) {
 		snprintf(sql, sizeof(sql),
 			 "SELECT name FROM system.tables WHERE database = 'skep_late' AND engine LIKE '%%MergeTree' "
 			 "AND name != 'schema_version' ORDER BY name LIMIT %u, 1",
 			 i);
-		snprintf(table, sizeof(table), "%s", ask(sql));
+		snprintf(table, sizeof(table), "%s", clickhouse_ask(sql));
 		if (!*table)
 			break;
 		snprintf(sql, sizeof(sql),
 			 "ALTER TABLE skep_late.%s MODIFY SETTING non_replicated_deduplication_window = 2", table);
-		ask(sql);
+		clickhouse_ask(sql);
 	}
-	ask("SYSTEM STOP MERGES");
+	clickhouse_ask("SYSTEM STOP MERGES");
 	init("skep_late");
 	start();
 	send_batch(first);
@@ -537,7 +434,7 @@ static void test_late_retry(void **state)
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(sql, sizeof(sql), "%s%s", sums, of[i]);
-		snprintf(before[i], sizeof(before[i]), "%s", ask(sql));
+		snprintf(before[i], sizeof(before[i]), "%s", clickhouse_ask(sql));
 	}
 	send_batch(first);
 	expect(SKEP_BATCH_ACK);
@@ -549,7 +446,7 @@ static void test_late_retry(void **state)
 		snprintf(sql, sizeof(sql), "%s%s", sums, of[i]);
 		EXPECT(sql, before[i]);
 	}
-	ask("SYSTEM START MERGES");
+	clickhouse_ask("SYSTEM START MERGES");
 	skep_mock_batch_free(first);
 }
 
@@ -562,13 +459,13 @@ static void test_async_insert(void **state)
 	struct skep_mock_batch *b = batch(1, "running");
 
 	(void)state;
-	need_server();
-	fresh("skep_async");
+	clickhouse_need();
+	clickhouse_fresh("skep_async");
 	init("skep_async");
 	assert_int_equal(skep_mock_option(&m, "async_insert", "true"), 0);
 	start();
 	send_batch(b);
-	if (server) {
+	if (clickhouse_is_own()) {
 		expect(SKEP_BATCH_HOLD);
 		if (!strstr(m.why, "leave out async_insert"))
 			fail_msg("%s", m.why);
@@ -587,20 +484,20 @@ static void test_failures(void **state)
 	struct skep_mock_batch *b = batch(1, "running");
 
 	(void)state;
-	need_server();
-	ask("DROP DATABASE IF EXISTS skep_none");
+	clickhouse_need();
+	clickhouse_ask("DROP DATABASE IF EXISTS skep_none");
 	init("skep_none");
 	start();
 	send_batch(b);
 	expect(SKEP_BATCH_HOLD); /* the database is missing */
 	if (!strstr(m.why, "skep lake init"))
 		fail_msg("%s", m.why);
-	fresh("skep_none");
-	ask("DROP TABLE skep_none.record");
+	clickhouse_fresh("skep_none");
+	clickhouse_ask("DROP TABLE skep_none.record");
 	send_batch(b);
 	expect(SKEP_BATCH_HOLD); /* one of three tables */
-	ask("DROP DATABASE skep_none");
-	fresh("skep_none");
+	clickhouse_ask("DROP DATABASE skep_none");
+	clickhouse_fresh("skep_none");
 	send_batch(b);
 	expect(SKEP_BATCH_ACK);
 	EXPECT("SELECT count() FROM skep_none.proc FINAL", "500");
@@ -621,10 +518,10 @@ static void test_half_taken(void **state)
 	struct skep_mock_batch *b = batch(1, "running");
 
 	(void)state;
-	need_server();
-	fresh("skep_half");
-	ask("DROP TABLE skep_half.record");
-	ask("SYSTEM STOP MERGES");
+	clickhouse_need();
+	clickhouse_fresh("skep_half");
+	clickhouse_ask("DROP TABLE skep_half.record");
+	clickhouse_ask("SYSTEM STOP MERGES");
 	init("skep_half");
 	start();
 	send_batch(b);
@@ -635,7 +532,7 @@ static void test_half_taken(void **state)
 	expect(SKEP_BATCH_HOLD);
 	EXPECT("SELECT count() FROM skep_half.proc", "500");
 	end();
-	ask("SYSTEM START MERGES");
+	clickhouse_ask("SYSTEM START MERGES");
 	skep_mock_batch_free(b);
 }
 
@@ -668,10 +565,10 @@ static void test_password(void **state)
 	struct skep_mock_batch *b = batch(1, "running");
 
 	(void)state;
-	need_server();
-	if (!server)
+	clickhouse_need();
+	if (!clickhouse_is_own())
 		skip(); /* only the server that this test starts has these users */
-	fresh("skep_users");
+	clickhouse_fresh("skep_users");
 	init("skep_users");
 	assert_int_equal(skep_mock_option(&m, "username", "ann"), 0);
 	setenv("TEST_CH_PASSWORD", "wrong", 1);
@@ -695,25 +592,26 @@ static void test_init(void **state)
 	char sql[96];
 
 	(void)state;
-	need_server();
-	fresh("skep_init");
+	clickhouse_need();
+	clickhouse_fresh("skep_init");
 	snprintf(sql, sizeof(sql), "%u", clickhouse_schema_version());
 	EXPECT("SELECT max(version) FROM skep_init.schema_version", sql);
-	assert_int_equal(lake_init("skep_init", NULL, NULL), 0);
+	assert_int_equal(clickhouse_lake_init("skep_init", NULL, NULL), 0);
 	EXPECT("SELECT count() FROM skep_init.schema_version", sql); /* each version once */
 	/* a schema of a newer skep: init changes nothing */
-	ask("INSERT INTO skep_init.schema_version SELECT toUInt32(1000), now()");
-	assert_int_equal(lake_init("skep_init", NULL, NULL), SKEP_EXIT_RUNTIME);
-	assert_int_equal(lake_init("bad-name", NULL, NULL), SKEP_EXIT_USAGE);
-	assert_int_equal(lake_init("skep_init", "--keep", "soon"), SKEP_EXIT_USAGE);
-	fresh("skep_init");
-	if (server) { /* 18.16 has no TTL on these tables: init says so and names another way */
-		assert_int_equal(lake_init("skep_init", "--keep", "30"), SKEP_EXIT_RUNTIME);
+	clickhouse_ask("INSERT INTO skep_init.schema_version SELECT toUInt32(1000), now()");
+	assert_int_equal(clickhouse_lake_init("skep_init", NULL, NULL), SKEP_EXIT_RUNTIME);
+	assert_int_equal(clickhouse_lake_init("bad-name", NULL, NULL), SKEP_EXIT_USAGE);
+	assert_int_equal(clickhouse_lake_init("skep_init", "--keep", "soon"), SKEP_EXIT_USAGE);
+	assert_int_equal(clickhouse_lake_init("skep_init", "--keep", "30000"), SKEP_EXIT_USAGE); /* ends after DateTime does */
+	clickhouse_fresh("skep_init");
+	if (clickhouse_is_own()) { /* 18.16 has no TTL on these tables: init says so and names another way */
+		assert_int_equal(clickhouse_lake_init("skep_init", "--keep", "30"), SKEP_EXIT_RUNTIME);
 	} else {
-		assert_int_equal(lake_init("skep_init", "--keep", "30"), 0);
-		assert_non_null(strstr(ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
-		assert_int_equal(lake_init("skep_init", "--keep", "0"), 0);
-		assert_null(strstr(ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
+		assert_int_equal(clickhouse_lake_init("skep_init", "--keep", "30"), 0);
+		assert_non_null(strstr(clickhouse_ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
+		assert_int_equal(clickhouse_lake_init("skep_init", "--keep", "0"), 0);
+		assert_null(strstr(clickhouse_ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
 	}
 }
 
@@ -739,8 +637,8 @@ static void test_codes(void **state)
 }
 
 /*
- * The sink leaves out one setting at a time: the setting that the server names first, not those that the server
- * suggests instead.
+ * The sink leaves out one setting at a time: the setting that the server names first, not a setting that the server
+ * suggests.
  */
 static void test_unknown_settings(void **state)
 {
@@ -782,7 +680,7 @@ static void test_schema(void **state)
 {
 	static const char *const types[] = {
 		[CH_UUID] = "UUID", [CH_U8] = "UInt8",    [CH_U32] = "UInt32",         [CH_U64] = "UInt64",
-		[CH_I32] = "Int32", [CH_TEXT] = "String", [CH_LIST] = "Array(String)",
+		[CH_I32] = "Int32", [CH_F64] = "Float64", [CH_TEXT] = "String", [CH_LIST] = "Array(String)",
 	};
 	char *all = calloc(1, 1 << 20);
 
@@ -801,11 +699,13 @@ static void test_schema(void **state)
 		assert_non_null(to);
 		*to = '\0';
 		for (size_t c = 0; c < tables[t].n; c++) {
-			char line[128];
+			char line[128], added[192];
 
 			snprintf(line, sizeof(line), "\n\t%s %s,", tables[t].columns[c].name,
 				 types[tables[t].columns[c].type]);
-			if (!strstr(from, line))
+			snprintf(added, sizeof(added), "ALTER TABLE %s ADD COLUMN %s %s", tables[t].name,
+				 tables[t].columns[c].name, types[tables[t].columns[c].type]);
+			if (!strstr(from, line) && !strstr(to + 1, added))
 				fail_msg("table %s has no column like: %s", tables[t].name, line);
 		}
 		*to = '\n';
@@ -818,9 +718,48 @@ static void test_schema(void **state)
 	free(all);
 }
 
+/* Each field that the page lists has the column that the page names, and its value is in the row. */
+static void test_carried(void **state)
+{
+	struct rows rows = { .host = "node1", .boot_id = "boot" };
+	union carried_record records[3];
+	struct skep_mock_batch *b = carried_batch(records);
+	const struct carried *all;
+	size_t n = carried_read(&all);
+
+	(void)state;
+	rows_begin(&rows);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(rows_add(&rows, b->batch.records[i], 0), 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct binding *binding = rows.bindings;
+		const struct table *t;
+		size_t c = 0;
+
+		while (binding && binding->stream != all[i].stream)
+			binding = binding->next;
+		if (!binding) {
+			fail_msg("no row of %s", all[i].stream->name);
+			return;
+		}
+		t = &tables[binding->table];
+		while (c < t->n && strcmp(t->columns[c].name, all[i].clickhouse) != 0)
+			c++;
+		if (c == t->n || binding->field[c] != all[i].field)
+			fail_msg("%s.%s is not in column %s", all[i].stream->name, all[i].field->name, all[i].clickhouse);
+		if (all[i].field->type == SKEP_T_STR &&
+		    !memmem(rows.table[binding->table].bytes.buf, rows.table[binding->table].bytes.len, all[i].value,
+			    strlen(all[i].value)))
+			fail_msg("%s: no value", all[i].value);
+	}
+	rows_free(&rows);
+	skep_mock_batch_free(b);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_init),
@@ -833,10 +772,11 @@ int main(void)
 		cmocka_unit_test(test_gather),
 		cmocka_unit_test(test_boot_of_batch),
 		cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_runs_in_order),
 		cmocka_unit_test(test_late_retry),
 		cmocka_unit_test(test_async_insert),
 		cmocka_unit_test(test_unknown_settings),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, clickhouse_begin, clickhouse_end);
 }

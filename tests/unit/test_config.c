@@ -68,6 +68,12 @@ static void test_defaults(void **state)
 	assert_null(config->tools[0]);
 	assert_null(config->redact[0]);
 	assert_null(config->containers[0]);
+	assert_string_equal(config->pod_logs, "/var/log");
+	assert_int_equal(config->findings.stall_ns, 600000000000ull);
+	assert_int_equal(config->findings.leftover_process_ns, 300000000000ull);
+	assert_int_equal(config->findings.orphan_container_ns, 3600000000000ull);
+	assert_int_equal(config->findings.gpu_held_idle_ns, 1800000000000ull);
+	assert_true(config->findings.oom_kill);
 	assert_null(config_free(config));
 	assert_null(config_free(NULL));
 }
@@ -163,16 +169,16 @@ static void test_unknown_keys(void **state)
 	assert_refused(
 		"{\n\t\"web\": { } }",
 		"f:2:2: error: unknown key \"web\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		"redact, containers, filters, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
+		"redact, containers, pod_logs, recognizers, read_engine_files, fold_forks, filters, findings, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused(
 		"{ \"\\u001b[31m\": 1 }",
 		"f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		"tools, redact, containers, filters, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
+		"tools, redact, containers, pod_logs, recognizers, read_engine_files, fold_forks, filters, findings, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 }
 
-/* The configuration of an earlier version still starts skepd. */
+/* The configuration of an earlier skepd still starts skepd. */
 static void test_retired_key(void **state)
 {
 	static const char text[] = "{ \"carry_file\": \"/run/x\" }";
@@ -213,19 +219,19 @@ static void assert_warned(const char *text, const char *expected)
 	config_free(config);
 }
 
-/* A configuration of 1.0, when "host" had what the probe "identity" has now. */
+/* A configuration of an earlier skepd, whose probe "host" recorded what the probe "identity" records now. */
 static void test_moved_probe(void **state)
 {
 	(void)state;
 	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" }, { \"plugin\": \"identity\", \"cloud\": \"auto\" } ] }", "");
 	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" } ] }",
-		      "f:1: warning: host.identity is not recorded: since 1.1 it is the probe \"identity\"'s, not \"host\"'s; "
+		      "f:1: warning: host.identity is not recorded: the probe \"identity\" records it, not \"host\"; "
 		      "add { \"plugin\": \"identity\" } to probes\n");
 	assert_warned("{ \"probes\": [ { \"plugin\": \"host\",\n\"cloud\": \"auto\" }, { \"plugin\": \"identity\" } ] }",
-		      "f:2:1: warning: option \"cloud\" of \"host\" has no effect: since 1.1 it is the probe \"identity\"'s; "
+		      "f:2:1: warning: option \"cloud\" of \"host\" has no effect: it is an option of the probe \"identity\"; "
 		      "move it there\n");
 	assert_warned("{ \"probes\": [ { \"plugin\": \"io\",\n\"filelat_rows\": 4096 } ] }",
-		      "f:2:1: warning: option \"filelat_rows\" of \"io\" has no effect: since 1.1 it is the probe \"files\"'s; "
+		      "f:2:1: warning: option \"filelat_rows\" of \"io\" has no effect: it is an option of the probe \"files\"; "
 		      "move it there\n");
 }
 
@@ -397,6 +403,10 @@ static void test_wrong_types(void **state)
 	assert_refused(
 		"{ \"process_interval\": \"1ms\" }",
 		"f:1:3: error: process_interval: the string \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\"\n");
+	assert_refused("{ \"findings\": { \"stall\": \"10ms\" } }",
+		       "f:1:17: error: findings.stall: the string \"10ms\" is out of bounds: from 1s to 1d, or \"0s\"\n");
+	assert_refused("{ \"findings\": { \"stalls\": \"10m\" } }",
+		       "f:1:17: error: unknown key \"stalls\" in findings: did you mean \"stall\"?\n");
 	assert_refused(
 		"{ \"interval\": 5 }",
 		"f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer "

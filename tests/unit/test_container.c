@@ -3,6 +3,7 @@
  * tests/unit/test_container.c - the built-in table on the cgroup paths of runtimes and schedulers, a site's own
  * entries, and the errors of a wrong table.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,9 @@
 
 #include "core/identify/cgroup.h"
 #include "core/identify/container.h"
+#include "core/identify/container_argv.h"
+#include "core/identify/container_state.h"
+#include "tests/unit/folder.h"
 
 #define C1 "3f4e8a6c1d2b5a7f9e0c4b6d8a1f3e5c7b9d0a2c4e6f8b1d3a5c7e9f0b2d4a6c"
 #define C2 "a0b1c2d3e4f5061728394a5b6c7d8e9f0011223344556677889900aabbccddee"
@@ -360,6 +364,24 @@ static void wrong_tables(void **state)
 		{ "{ \"cgroup\": [] }", "did you mean \"cgroups\"?" },
 		{ "{ \"cgroups\": {} }", "a list" },
 		{ "{ \"cgroups\": [ 5 ] }", "an object" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"x/{id}\", \"name\": [\"/N\"] } } ] }",
+		  "cgroups[0].state.path: give an absolute path with one {id}" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/x/{id}/../y\", \"name\": [\"/N\"] } } ] }",
+		  "without \"..\"" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}/{id}\", \"name\": [\"/N\"] } } ] }",
+		  "with one {id}" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}\", \"name\": [\"N\"] } } ] }",
+		  "name[0]: is no JSON pointer" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}\", \"image\": [\"/1\",\"/2\",\"/3\",\"/4\",\"/5\",\"/6\",\"/7\",\"/8\",\"/9\"] } } ] }",
+		  "at most 8 JSON pointers" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}\" } } ] }",
+		  "names nothing" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"name\": [\"/N\"] } } ] }",
+		  "has no \"path\"" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}\", \"nam\": [\"/N\"] } } ] }",
+		  "did you mean \"name\"?" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"named\": true, \"match\": [\"{id}\"], \"state\": { \"path\": \"/{id}\", \"name\": [\"/N\"] } } ] }",
+		  "only a container whose id is no name" },
 		{ "{ \"cgroups\": [", ":1:" },
 	};
 
@@ -430,6 +452,218 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* ---- state files ------------------------------------------------------------------ */
+
+/* Stands for the reader: answers when the test says so, below a folder in place of "/". */
+static struct {
+	char root[256], path[512], text[ENGINE_FILE_ANSWER];
+	unsigned asked;
+	int error;
+	ssize_t len;
+	void *token;
+} reader;
+
+static int read_below_root(void *arg, const struct engine_file *file, void *token)
+{
+	struct engine_file below = *file;
+
+	(void)arg;
+	assert_int_equal(file->uid, 0);
+	below.uid = geteuid();
+	snprintf(reader.path, sizeof(reader.path), "%s%s", reader.root, file->path);
+	below.path = reader.path;
+	reader.asked++;
+	reader.token = token;
+	reader.len = reader.error ? 0 : engine_file_read(&below, reader.text);
+	return reader.error;
+}
+
+static void answer(void)
+{
+	uint32_t len = reader.len > 0 ? (uint32_t)reader.len : 0;
+	const struct skep_str text = { reader.text, len, len };
+
+	container_states_answer(reader.token, reader.len < 0 ? (int)reader.len : 0, &text);
+}
+
+/* Returns "NAME IMAGE POD NAMESPACE" of this cgroup's container, with "-" for an unknown one. */
+static const char *names(struct container_states *states, const char *path, uint64_t now_ns)
+{
+	static char line[512];
+	struct skep_str got[CONTAINER_NAMES];
+	struct container *c = NULL;
+	size_t n = 0;
+
+	assert_int_equal(containers_find(table, path, strlen(path), &c), 0);
+	assert_non_null(c);
+	container_states_find(states, &c->of[CONTAINER_CONTAINER], now_ns, got);
+	for (unsigned i = 0; i < CONTAINER_NAMES; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "", got[i].len ? got[i].ptr : "-");
+	container_free(c);
+	return line;
+}
+
+static void put_state(const char *folder, const char *file, const char *text)
+{
+	char command[600];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "mkdir -p '%s/%s'", reader.root, folder);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s/%s/%s", reader.root, folder, file);
+	f = fopen(command, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	memset(&reader, 0, sizeof(reader));
+	snprintf(reader.root, sizeof(reader.root), "/tmp/test_container.XXXXXX");
+	return mkdtemp(reader.root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	(void)state;
+	return folder_remove(reader.root);
+}
+
+/* docker.io 20.10.24; shortened, and the names are others. */
+static const char docker_state[] =
+	"{\"StreamConfig\":{},\"State\":{\"Running\":true,\"Pid\":4711},\"ID\":\"" C1 "\",\"Path\":\"sh\",\"Config\":{\"Hostname\":"
+	"\"88921eea16db\",\"Env\":[\"PATH=/bin\"],\"Cmd\":[\"sh\"],\"Image\":\"busybox:1\",\"Labels\":{}},\"Image\":"
+	"\"sha256:07f72a42f3d7591773826e4f3ff6f93d5205ac3c63e607b3357322f246b651e4\",\"Name\":\"/web\",\"Driver\":\"vfs\"}";
+/* containerd 1.6.20 with its CRI plugin; shortened. */
+static const char cri_state[] =
+	"{\"ociVersion\":\"1.0.2-dev\",\"process\":{\"args\":[\"sh\"]},\"annotations\":{"
+	"\"io.kubernetes.cri.container-name\":\"app\",\"io.kubernetes.cri.container-type\":\"container\","
+	"\"io.kubernetes.cri.image-name\":\"docker.io/library/busybox:1\",\"io.kubernetes.cri.sandbox-id\":\"" C2 "\","
+	"\"io.kubernetes.cri.sandbox-name\":\"shop-7d4b\",\"io.kubernetes.cri.sandbox-namespace\":\"shop\","
+	"\"io.kubernetes.cri.sandbox-uid\":\"" POD "\"},\"linux\":{}}";
+/* By nerdctl's pkg/labels, and by published files of CRI-O: Debian 12 has no package of either. */
+static const char nerdctl_state[] = "{\"annotations\":{\"nerdctl/hostname\":\"x\",\"nerdctl/name\":\"bb\"}}";
+static const char crio_state[] =
+	"{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.cri-o.ImageName\":"
+	"\"docker.io/library/busybox:1\",\"io.kubernetes.pod.name\":\"shop-7d4b\",\"io.kubernetes.pod.namespace\":\"shop\"}}";
+
+/* What the files of real runtimes look like, where the built-in table looks for them. */
+static void state_files(void **state)
+{
+	static const struct {
+		const char *folder, *file, *text, *cgroup, *expect;
+	} layouts[] = {
+		{ "var/lib/docker/containers/" C1, "config.v2.json", docker_state, "/system.slice/docker-" C1 ".scope",
+		  "web busybox:1 - -" },
+		{ "run/containerd/io.containerd.runtime.v2.task/k8s.io/" C1, "config.json", cri_state,
+		  "/kubepods/burstable/pod" POD "/" C1, "app docker.io/library/busybox:1 shop-7d4b shop" },
+		{ "run/containerd/io.containerd.runtime.v2.task/k8s.io/" C2, "config.json", cri_state,
+		  "/kubepods.slice/kubepods-pod" POD_ ".slice/cri-containerd-" C2 ".scope",
+		  "app docker.io/library/busybox:1 shop-7d4b shop" },
+		{ "run/containerd/io.containerd.runtime.v2.task/default/" C1, "config.json", nerdctl_state, "/default/" C1,
+		  "bb - - -" },
+		{ "run/containers/storage/overlay-containers/" C1 "/userdata", "config.json", crio_state,
+		  "/kubepods.slice/kubepods-pod" POD_ ".slice/crio-" C1 ".scope",
+		  "app docker.io/library/busybox:1 shop-7d4b shop" },
+	};
+	struct container_states *states;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		states = container_states_new(read_below_root, NULL);
+		assert_non_null(states);
+		put_state(layouts[i].folder, layouts[i].file, layouts[i].text);
+		assert_string_equal(names(states, layouts[i].cgroup, 1), "- - - -");
+		answer();
+		assert_string_equal(names(states, layouts[i].cgroup, 2), layouts[i].expect);
+		container_states_free(states);
+	}
+}
+
+/* A file that comes late, a reader that is not there, and ids that would make another path. */
+static void states_asked(void **state)
+{
+	struct container_states *states = container_states_new(read_below_root, NULL);
+	struct skep_str got[CONTAINER_NAMES];
+	struct container_layer layer = { .id = { "../../../../etc/shadow\0", 22, 22 } };
+	const char *cgroup = "/docker/" C2;
+
+	(void)state;
+	assert_non_null(states);
+	reader.asked = 0;
+	assert_string_equal(names(states, cgroup, 1), "- - - -");
+	assert_string_equal(names(states, cgroup, 2), "- - - -"); /* under way */
+	assert_int_equal(reader.asked, 1);
+	answer();
+	assert_int_equal(reader.len, -ENOENT);
+	put_state("var/lib/docker/containers/" C2, "config.v2.json", docker_state);
+	assert_string_equal(names(states, cgroup, 900000000), "- - - -");
+	assert_int_equal(reader.asked, 1);
+	reader.error = -EPIPE;
+	assert_string_equal(names(states, cgroup, 1100000000), "- - - -");
+	assert_int_equal(reader.asked, 2);
+	reader.error = 0;
+	assert_string_equal(names(states, cgroup, 3000000000), "- - - -");
+	assert_int_equal(reader.asked, 2);
+	assert_string_equal(names(states, cgroup, 3200000000), "- - - -");
+	answer();
+	assert_string_equal(names(states, cgroup, 3300000000), "web busybox:1 - -");
+	assert_string_equal(names(states, cgroup, 99900000000), "web busybox:1 - -");
+	assert_int_equal(reader.asked, 3);
+	/* a container without a state file; an id that no runtime makes */
+	assert_string_equal(names(states, "/lxc/web", 1), "- - - -");
+	layer.state = &(const struct container_state){ .path = (char[]){ "/x/{id}/y" }, .values = { (char[]){ "/Name" } } };
+	container_states_find(states, &layer, 1, got);
+	layer.id = (struct skep_str){ "", 0, 0 };
+	container_states_find(states, &layer, 1, got);
+	assert_int_equal(reader.asked, 3);
+	container_states_free(states);
+}
+
+/* words: end in '\n' each; wanted: "ID NAME IMAGE", "-" for what is not said */
+static void argv_says(const char *exe, const char *words, const char *wanted)
+{
+	char text[512], got[512];
+	struct skep_str argv = { text, (uint32_t)strlen(words), (uint32_t)strlen(words) };
+	struct container_argv said;
+	bool any;
+
+	for (size_t i = 0; i <= strlen(words); i++)
+		text[i] = words[i] == '\n' ? '\0' : words[i];
+	any = container_argv_read(exe, &argv, &said);
+	snprintf(got, sizeof(got), "%s %s %s", said.id.ptr ? said.id.ptr : "-", said.name.ptr ? said.name.ptr : "-",
+		 said.image.ptr ? said.image.ptr : "-");
+	assert_string_equal(any ? got : "", wanted);
+}
+
+static void runtimes(void **state)
+{
+	(void)state;
+	/* seen with podman 4.3.1 and conmon 2.1.6 */
+	argv_says("/usr/bin/conmon", "/usr/bin/conmon\n--api-version\n1\n-c\nabc\n-u\nabc\n-r\n/usr/sbin/runc\n-b\n/x\n-n\nname\n-s\n",
+		  "abc name -");
+	argv_says("/usr/bin/conmon", "/usr/bin/conmon\n-c\nabc\n-n\n", "");
+	argv_says("/usr/bin/conmon", "/usr/bin/conmon\n-c\nabc\n-n\ncut na", "");
+	argv_says("/usr/bin/podman", "podman\nrun\n--rm\n-it\n-v\n/a:/b\n--memory=1g\n--name\nx\nimage:1\nrun\nother\n", "- - image:1");
+	argv_says("/usr/bin/podman", "podman\n--root\n/x\n--log-level=debug\ncontainer\ncreate\n-p8080:80\nq/i\n", "- - q/i");
+	argv_says("/usr/bin/podman", "podman\nrun\n--\n", "");
+	argv_says("/usr/bin/podman", "podman\nrun\n--rootfs\n/dir\nsh\n", "");
+	argv_says("/usr/bin/podman", "podman\nrun\n--of-next-year\nx\nimage\n", "");
+	argv_says("/usr/bin/podman", "podman\nps\n-a\n", "");
+	argv_says("/usr/bin/podman", "podman\nrun\n--name\n", "");
+	argv_says("/usr/bin/apptainer", "apptainer\n--quiet\nexec\n-B\n/data\n--nv\n--cleanenv\n/images/bwa.sif\nbwa\nmem\n",
+		  "- - /images/bwa.sif");
+	argv_says("/usr/bin/singularity", "singularity\nrun\ndocker://alpine\n", "- - docker://alpine");
+	argv_says("/usr/bin/apptainer", "apptainer\npull\nx.sif\ndocker://alpine\n", "");
+	argv_says("/usr/libexec/apptainer/bin/starter", "Apptainer runtime parent\n", "");
+	argv_says("/usr/bin/cat", "conmon\n-c\nabc\n-n\nname\n", "");
+	argv_says("/usr/bin/conmon", "", "");
+	assert_true(container_argv_runtime("/usr/libexec/apptainer/bin/starter"));
+	assert_false(container_argv_runtime("/usr/bin/bash"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +672,9 @@ int main(void)
 		cmocka_unit_test(own_entries),
 		cmocka_unit_test(wrong_tables),
 		cmocka_unit_test(cached),
+		cmocka_unit_test(runtimes),
+		cmocka_unit_test_setup_teardown(state_files, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(states_asked, make_root, remove_root),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -48,6 +48,8 @@ static void simple(void **state)
 		{ "{\"request\":\"stats\"}", CONTROL_STATS },
 		{ "{\"request\":\"reload\"}", CONTROL_RELOAD },
 		{ "{\"request\":\"rules\"}", CONTROL_RULES },
+		{ "{\"request\":\"recognize\",\"pid\":7}", CONTROL_RECOGNIZE },
+		{ "{\"request\":\"watch\"}", CONTROL_WATCH },
 	};
 
 	(void)state;
@@ -128,6 +130,18 @@ static void runs(void **state)
 	assert_int_equal(r.argv_bytes, 9);
 	assert_int_equal(r.live_ns, 5);
 	control_request_clear(&r);
+	r = parsed("{\"request\":\"audit_publish\",\"run\":\"r\",\"entries\":8,\"head\":\""
+		   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}");
+	assert_int_equal(r.what, CONTROL_AUDIT_PUBLISH);
+	assert_int_equal(r.entries, 8);
+	assert_true(r.any && strlen(r.head) == 64);
+	control_request_clear(&r);
+	r = parsed("{\"request\":\"lake_copy\",\"run\":\"last\",\"since_ns\":8}");
+	assert_int_equal(r.what, CONTROL_LAKE_COPY);
+	assert_true(r.any);
+	assert_string_equal(r.run, "last");
+	assert_int_equal(r.since_ns, 8);
+	control_request_clear(&r);
 	r = parsed("{\"request\":\"run_resume\",\"run\":\"id\",\"pid\":7}");
 	assert_int_equal(r.what, CONTROL_RUN_RESUME);
 	assert_string_equal(r.run, "id");
@@ -137,6 +151,9 @@ static void runs(void **state)
 	assert_int_equal(r.what, CONTROL_RUN_END);
 	control_request_clear(&r);
 
+	assert_refused("{\"request\":\"audit_publish\",\"run\":\"r\",\"entries\":8,\"head\":\"0123456789ABCDEF\"}",
+		       "head: expected a SHA-256 of 64 hexadecimal digits, in lower case, found the string \"0123456789ABCDEF\"");
+	assert_refused("{\"request\":\"audit_publish\",\"run\":\"r\",\"entries\":8}", "audit_publish: \"head\" is missing");
 	assert_refused("{\"request\":\"run_begin\",\"pid\":7}", "run_begin: \"argv\" is missing");
 	assert_refused("{\"request\":\"run_begin\",\"argv\":[\"a\"]}", "run_begin: \"pid\" is missing");
 	assert_refused("{\"request\":\"run_begin\",\"pid\":7,\"argv\":[]}",
@@ -168,12 +185,12 @@ static void not_a_request(void **state)
 	assert_refused("[]", "request: expected an object such as { \"request\": \"status\" }, found an array");
 	assert_refused(
 		"{}",
-		"\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules, run_begin, run_resume, run_end");
+		"\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules, recognize, run_begin, run_resume, run_end, task_begin, version, lake_copy, audit_publish, watch");
 	assert_refused("{\"request\":5}", "request: expected a string, found the integer 5");
 	assert_refused("{\"request\":\"stauts\"}", "unknown request \"stauts\": did you mean \"status\"?");
 	assert_refused(
 		"{\"request\":\"reboot everything\"}",
-		"unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules, run_begin, run_resume, run_end");
+		"unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules, recognize, run_begin, run_resume, run_end, task_begin, version, lake_copy, audit_publish, watch");
 	/* jansson's words differ between versions; ours are around them */
 	assert_int_equal(control_request_parse("status", 6, &r, why), -EINVAL);
 	assert_non_null(strstr(why, "not a JSON object: "));

@@ -44,6 +44,7 @@ static const struct skep_field fields[] = {
 static const struct skep_stream life = STREAM("life", 0), sample = STREAM("sample", SKEP_STREAM_SAMPLE);
 
 #define MOST 2000000
+#define AGE_NS 20000000
 
 struct sink {
 	const char *name;
@@ -67,7 +68,8 @@ static struct {
 	struct spool_limits limits;
 	size_t most_bytes;
 	bool noise; /* texts that do not compress */
-	int64_t jump_s; /* sets the wall clock forward or back */
+	int64_t jump_s;   /* sets the wall clock forward or back */
+	int64_t passed_s; /* time that passes for every clock */
 	uint64_t random;
 	const char *boot; /* NULL: the first */
 } t;
@@ -81,6 +83,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 
 	if (clock == CLOCK_REALTIME)
 		ret->tv_sec += t.jump_s;
+	ret->tv_sec += t.passed_s;
 	return rc;
 }
 
@@ -174,7 +177,7 @@ static void begin(const char *const *names)
 	assert_int_equal(spooler_new(&t.loop, t.path, &t.limits, &spooler, why, sizeof(why)), 0);
 	t.out = delivery_new(&(struct batch_origin) { t.boot ? t.boot : "boot", t.boot ? "renamed" : "node1",
 						      t.boot ? "6.12.0" : "6.1.0" },
-			     20000000, 64 << 20, wake, NULL);
+			     AGE_NS, 64 << 20, wake, NULL);
 	assert_non_null(t.out);
 	assert_int_equal(delivery_spool(t.out, spooler, &env), 0);
 	assert_int_equal(uv_timer_init(&t.loop, &t.pump), 0);
@@ -563,7 +566,7 @@ static void anything_in_any_order(void **state)
 /* A sink with max_age: the spool counts older records as lost and delivers new ones. */
 static void nothing_old(void **state)
 {
-	static const struct sink_terms terms = { .max_age_ns = 300000000 };
+	static const struct sink_terms terms = { .max_age_ns = 3600 * 1000000000ull };
 	uint64_t lost, before;
 
 	(void)state;
@@ -572,7 +575,7 @@ static void nothing_old(void **state)
 	t.sinks[1].stuck = true;
 	emit_rounds(60);
 	before = t.emitted;
-	usleep(400000);
+	t.passed_s = 2 * 3600;
 	emit_rounds(1);
 	t.sinks[1].stuck = false;
 	while (t.sinks[1].n_held > 0)
@@ -743,6 +746,21 @@ static void damage_under_way(void **state)
 	balanced();
 	delivery_spool_state(t.out, &s);
 	assert_false(s.down);
+	end();
+}
+
+/* The commit does not wait as long again for a batch that its age has closed. */
+static void committed_in_time(void **state)
+{
+	struct delivery_spool_state s;
+
+	(void)state;
+	begin(two);
+	emit(t.life, 1);
+	delivery_tick(t.out, clock_boot_ns() + AGE_NS);
+	delivery_spool_state(t.out, &s);
+	assert_int_equal(s.waiting_batches, 0);
+	assert_true(turn(all_settled));
 	end();
 }
 
@@ -930,6 +948,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(all_get_all),
+		TEST(committed_in_time),
 		TEST(keeps_its_origin),
 		TEST(a_stuck_one_delays_nobody),
 		TEST(what_waited_and_what_is_new),

@@ -16,6 +16,7 @@
 
 #include "cli/doctor/doctor_facts.h"
 #include "cli/doctor/doctor_places.h"
+#include "cli/doctor/doctor_tables.h"
 #include "tests/abi/support.h"
 
 static char *dir;
@@ -194,6 +195,27 @@ static void thought_of(void **state)
 		"kernel=ok btf=ok capabilities=ok pid_namespace=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
 		"cgroup=partial ",
 		"pid_namespace", "the initial one");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"engine_files\":\"off\"}",
+		"kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial cgroup=partial "
+		"engine_files=off ",
+		"engine_files",
+		"not read: read_engine_files is false; a task is called what its command shows, and skep show of a user reads that "
+		"user's files");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"engine_files\":\"unit\"}",
+		"kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial cgroup=partial "
+		"engine_files=ok ",
+		"engine_files",
+		"read as their users by skep-reader.service, for the names of tasks; read_engine_files: false turns it off");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"engine_files\":\"none\"}",
+		"kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial cgroup=partial "
+		"engine_files=partial ",
+		"engine_files",
+		"not read: skepd lacks CAP_SETUID and CAP_SETGID, and skep-reader.service does not answer; "
+		"systemctl start skep-reader.socket; systemctl status skep-reader has the reason; until then a task is "
+		"called what its command shows, and skep show of a user reads that user's files");
 }
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -240,7 +262,14 @@ static void test_places(void **state)
 	assert_int_equal(chmod(path, 0620), 0);
 	free(path);
 	put("run/x.sock", "");
+	put("run/x.sock.users", "");
 	doctor_places(list, dir, o, "/etc/x.conf", NULL);
+	assert_string_equal(state_of(list, "own runs", "is closed (mode 0644, its folder 0755)"), "off");
+	path = support_path(dir, "run/x.sock.users");
+	assert_int_equal(chmod(path, 0666), 0);
+	free(path);
+	doctor_places(list, dir, o, "/etc/x.conf", NULL);
+	assert_string_equal(state_of(list, "own runs", "see their own runs"), "ok");
 	assert_string_equal(state_of(list, "configuration", "writable by its group"), "missing");
 	assert_string_equal(state_of(list, "control socket", "0644"), "ok");
 	json_decref(list);
@@ -253,10 +282,53 @@ static void test_places(void **state)
 	json_decref(o);
 }
 
+/* The tables that skepd reads, built in and of the site; a failed test is no error of the machine. */
+static void test_tables(void **state)
+{
+	static const char good[] =
+		"{ \"recognizers\": [ { \"engine\": \"mill\", \"class\": \"workflow\", \"run\": [ { \"programs\": [\"mill\"] } ],"
+		" \"tests\": [ { \"argv\": [\"/usr/bin/mill\"], \"run\": {} } ] } ] }";
+	static const char bad[] =
+		"{ \"recognizers\": [ { \"engine\": \"kiln\", \"class\": \"workflow\", \"run\": [ { \"programs\": [\"kiln\"] } ],"
+		" \"tests\": [ { \"argv\": [\"/usr/bin/oven\"], \"run\": {} } ] } ] }";
+	char *mill = support_path(dir, "mill.json"), *kiln = support_path(dir, "kiln.json");
+	char *none = support_path(dir, "none.json");
+	const char *recognizers[] = { mill, kiln, NULL }, *missing[] = { none, NULL };
+	struct config config = { .recognizers = recognizers, .containers = missing };
+	json_t *list = json_array(), *one;
+	size_t i, built_in = 0;
+
+	(void)state;
+	put("mill.json", good);
+	put("kiln.json", bad);
+	doctor_tables(list, &config);
+	assert_string_equal(state_of(list, "recognizers", "mill.json: 1 entry, 1 tests hold"), "ok");
+	assert_string_equal(state_of(list, "recognizers", "kiln.json: 1 entries; a test fails: line 1"), "partial");
+	assert_string_equal(state_of(list, "container tables", "containers.json (built in)"), "ok");
+	assert_string_equal(state_of(list, "container tables", "none.json"), "partial");
+	json_array_foreach(list, i, one)
+		if (strstr(text(one, "file"), "(built in)")) {
+			assert_string_equal(text(one, "state"), "ok");
+			assert_true(json_integer_value(json_object_get(one, "entries")) > 0);
+			built_in += (size_t)json_integer_value(json_object_get(one, "tests"));
+		}
+	assert_true(built_in > 100);
+	json_decref(list);
+	list = json_array();
+	config.recognizers = missing;
+	doctor_tables(list, &config);
+	assert_string_equal(state_of(list, "recognizers", "skepd reads no table with an error"), "partial");
+	json_decref(list);
+	free(mill);
+	free(kiln);
+	free(none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gathered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_there, set_up, tear_down),
 		cmocka_unit_test(thought_of),

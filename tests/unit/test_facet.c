@@ -125,6 +125,14 @@ static void all_semantics(void **state)
 	assert_int_equal(tail->other_sent, 1);
 	facets_take(f, NULL, record);
 	assert_int_equal(tail->sent + tail->total + tail->other_sent, 0);
+	/* another process, whose first record is of the later stream */
+	v = facet_values_free(v);
+	assert_int_equal(facets_record(f, &other, &r, &v), 0);
+	r.sent = 3;
+	assert_int_equal(facets_record(f, &net, &r, &v), 0);
+	facets_take(f, v, record);
+	assert_int_equal(tail->sent, 3);
+	assert_int_equal(tail->other_sent, 1);
 	free(record);
 	facet_values_free(v);
 	facets_free(f);

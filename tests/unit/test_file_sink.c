@@ -24,6 +24,7 @@
 
 #include "tests/unit/dead_mount.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/carried.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -301,6 +302,37 @@ static void test_every_type(void **state)
 	assert_null(json_object_get(o, "task"));
 	json_decref(o);
 	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void test_carried(void **state)
+{
+	union carried_record records[3];
+	struct skep_mock_batch *b = carried_batch(records), *later;
+	json_t *first, *second;
+	struct skep_mock m;
+	char *text, *at;
+
+	(void)state;
+	begin(&m);
+	deliver(&m, b);
+	/* a name that comes later is a second record of the task */
+	records[1].task.task = skep_mock_text("later");
+	later = skep_mock_batch_new(2, RECORDS_OFFSET);
+	records_add_task(later, &records[1].task);
+	deliver(&m, later);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(lines_of(path), 4);
+	first = line(path, 1);
+	second = line(path, 3);
+	assert_string_equal(text_of(second, "task"), "later");
+	assert_string_equal(text_of(second, "task_id"), text_of(first, "task_id"));
+	assert_string_equal(text_of(second, "run"), text_of(first, "run"));
+	json_decref(first);
+	json_decref(second);
+	text = at = slurp(path, NULL);
+	for (char *end; (end = strchr(at, '\n')) && end[1]; at = end + 1)
+		carried_check_json(at, (size_t)(end - at));
+	free(text);
 }
 
 static void test_streams(void **state)
@@ -757,6 +789,7 @@ int main(void)
 		cmocka_unit_test_setup(test_process_line, set_up),
 		cmocka_unit_test_setup(test_every_type, set_up),
 		cmocka_unit_test_setup(test_streams, set_up),
+		cmocka_unit_test_setup(test_carried, set_up),
 		cmocka_unit_test_setup(test_half_line, set_up),
 		cmocka_unit_test_setup(test_rotation_and_lock, set_up),
 		cmocka_unit_test_setup(test_rotates_by_size, set_up),

@@ -33,7 +33,7 @@ static void test_record(void **state)
 	assert_int_equal(rec->duration.sum, 5000);
 	assert_string_equal(rec->operation.ptr, "sync");
 	assert_int_equal(rec->path.len, 0);
-	memcpy(row->told, &now, sizeof(now));
+	memcpy(row->reported, &now, sizeof(now));
 	assert_false(filelat_kind.record(row, &now, &got));
 	now.slots[40] = 7;
 	now.sum_ns += 70;

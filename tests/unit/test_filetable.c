@@ -123,8 +123,8 @@ static void test_table(void **state)
 
 			assert_non_null(row);
 			assert_int_equal(row->key.ino, id);
-			assert_int_equal(row->told[0], there[id] ? id : 0);
-			row->told[0] = id;
+			assert_int_equal(row->reported[0], there[id] ? id : 0);
+			row->reported[0] = id;
 			n += !there[id];
 			there[id] = true;
 		}
@@ -133,7 +133,7 @@ static void test_table(void **state)
 	for (uint64_t id = 1; id <= IDS; id++) {
 		const struct skep_file_key key = { .ino = id };
 
-		assert_int_equal(skep_filetable_get(&t, id, &key)->told[0], there[id] ? id : 0);
+		assert_int_equal(skep_filetable_get(&t, id, &key)->reported[0], there[id] ? id : 0);
 	}
 	skep_filetable_free(&t);
 }
@@ -151,7 +151,7 @@ static void test_record(void **state)
 	assert_true(opens_kind.record(row, &now, &rec));
 	assert_int_equal(got->opens, 5);
 	assert_string_equal(got->error.ptr, "ENOENT");
-	memcpy(row->told, &now, sizeof(now));
+	memcpy(row->reported, &now, sizeof(now));
 	assert_false(opens_kind.record(row, &now, &rec));
 	now.failed += 4;
 	assert_true(opens_kind.record(row, &now, &rec));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/hist.h and skep/bpf/hist.bpf.h: both find the same slot, the one that OpenTelemetry defines for an exponential
- * histogram of scale 2.
+ * tests/unit/test_hist.c - skep/hist.h and skep/bpf/hist.bpf.h find the same slot, as OpenTelemetry defines it for an
+ * exponential histogram of scale 2.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -26,7 +26,7 @@
 
 static int parse(const char *s, struct cpu_snapshot *snap, struct cpu_counts *counts, uint64_t *bad)
 {
-	return cpu_parse(text_of(s), snap, counts, bad);
+	return cpu_parse(skep_text_of(s), snap, counts, bad);
 }
 
 static void stat_file(void **state)
@@ -109,7 +109,7 @@ static void same_cpus(void **state)
 	cpu_snapshot_free(&b);
 }
 
-/* What is neither asleep nor booked on a task; of what is not within tasks' time only that. */
+/* wakeup: the CPUs' time without idle time, tasks' time, and interrupts and stolen time outside of tasks' time. */
 static void waking_up(void **state)
 {
 	struct cpu_snapshot a = { 0 }, b = { 0 };
@@ -131,14 +131,14 @@ static void waking_up(void **state)
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 3 * TICK);
 	assert_int_equal(l.steal, 4 * TICK);
-	/* more than there was: stolen while it was idle */
+	/* the sum exceeds the CPUs' time: part of the stolen time was stolen from idle CPUs */
 	b.task_ns = a.task_ns + 35 * TICK;
 	cpu_difference(&a, &b, TICK, &d);
 	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 0);
 	assert_int_equal(l.steal, 2 * TICK);
-	/* and beyond that it is said */
+	/* an excess beyond the stolen time stays visible as a negative wakeup */
 	b.task_ns = a.task_ns + 40 * TICK;
 	cpu_difference(&a, &b, TICK, &d);
 	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
@@ -170,8 +170,8 @@ static void cpuacct_mount(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct text path = { 0 };
 
-		if (task_time_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) ||
-		    (cases[i].path && !text_is(path, cases[i].path)))
+		if (task_time_mount(skep_text_of(cases[i].line), &path) != (cases[i].path != NULL) ||
+		    (cases[i].path && !skep_text_is(path, cases[i].path)))
 			fail_msg("%s", cases[i].line);
 	}
 }

@@ -160,7 +160,7 @@ static void dead_server(void **state)
 	host_fixture_free(&f);
 }
 
-/* Stop and close while a thread hangs: neither waits for it, and it frees what is its own when it is back. */
+/* stop() and close() do not wait for a thread that hangs; the thread frees its memory when its call returns. */
 static void stop_while_dead(void **state)
 {
 	struct host_fixture f;
@@ -187,7 +187,7 @@ static void stop_while_dead(void **state)
 	usleep(20000); /* their threads' ends */
 }
 
-/* No more threads than there is room for, whatever hangs; and it goes on when they are back. */
+/* The probe starts only a limited number of threads, even if all hang, and continues when their calls return. */
 static void many_dead(void **state)
 {
 	struct host_fixture f;
@@ -224,7 +224,7 @@ static void many_dead(void **state)
 	host_fixture_free(&f);
 }
 
-/* ESTALE is told; what we may not see is not. */
+/* ESTALE is reported; what skepd may not see is not. */
 static void errors(void **state)
 {
 	struct host_fixture f;

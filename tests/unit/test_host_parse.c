@@ -24,11 +24,11 @@ static void loadavg(void **state)
 	struct load_record rec = { 0 };
 
 	(void)state;
-	assert_int_equal(loadavg_parse(text_of("12.52 0.58 0.05 2/610 4711\n"), &rec), 0);
+	assert_int_equal(loadavg_parse(skep_text_of("12.52 0.58 0.05 2/610 4711\n"), &rec), 0);
 	assert_true(rec.load1 == 12.52 && rec.load5 == 0.58 && rec.load15 == 0.05);
 	assert_int_equal(rec.threads, 610);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(loadavg_parse(text_of(bad[i]), &rec), -EBADMSG);
+		assert_int_equal(loadavg_parse(skep_text_of(bad[i]), &rec), -EBADMSG);
 }
 
 static void meminfo(void **state)
@@ -39,10 +39,10 @@ static void meminfo(void **state)
 	(void)state;
 	assert_int_equal(
 		meminfo_parse(
-			text_of("MemTotal:       24684092 kB\nMemFree:        23374016 kB\nMemAvailable:   24214112 kB\n"
-				"Buffers:           38192 kB\nCached:           769280 kB\nSwapCached:            0 kB\n"
-				"Active(anon):       1584 kB\nSwapTotal:        100 kB\nSwapFree:          60 kB\n"
-				"HugePages_Total:       3\nHugePages_Free:        1\nHugepagesize:       2048 kB\n"),
+			skep_text_of("MemTotal:       24684092 kB\nMemFree:        23374016 kB\nMemAvailable:   24214112 kB\n"
+				     "Buffers:           38192 kB\nCached:           769280 kB\nSwapCached:            0 kB\n"
+				     "Active(anon):       1584 kB\nSwapTotal:        100 kB\nSwapFree:          60 kB\n"
+				     "HugePages_Total:       3\nHugePages_Free:        1\nHugepagesize:       2048 kB\n"),
 			&rec, &bad),
 		0);
 	assert_int_equal(bad, 0);
@@ -55,19 +55,19 @@ static void meminfo(void **state)
 	/* before 3.14: no MemAvailable */
 	rec = (struct memory_record){ 0 };
 	assert_int_equal(
-		meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: 5 kB\nCached: 20 kB\n"), &rec, &bad),
+		meminfo_parse(skep_text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: 5 kB\nCached: 20 kB\n"), &rec, &bad),
 		0);
 	assert_int_equal(rec.available, 35 * 1024);
 
 	/* four bad lines; the important values are there */
 	assert_int_equal(
-		meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: x kB\nCached: 20 MB\nDirty 5 kB\n"
-				      "Shmem: 18446744073709551615 kB\n"),
+		meminfo_parse(skep_text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: x kB\nCached: 20 MB\nDirty 5 kB\n"
+					   "Shmem: 18446744073709551615 kB\n"),
 			      &rec, &bad),
 		0);
 	assert_int_equal(bad, 4);
-	assert_int_equal(meminfo_parse(text_of("MemTotal: 100 kB\n"), &rec, &bad), -EBADMSG);
-	assert_int_equal(meminfo_parse(text_of(""), &rec, &bad), -EBADMSG);
+	assert_int_equal(meminfo_parse(skep_text_of("MemTotal: 100 kB\n"), &rec, &bad), -EBADMSG);
+	assert_int_equal(meminfo_parse(skep_text_of(""), &rec, &bad), -EBADMSG);
 }
 
 static void vmstat(void **state)
@@ -78,20 +78,20 @@ static void vmstat(void **state)
 	(void)state;
 	assert_int_equal(
 		vmstat_parse(
-			text_of("nr_free_pages 5\npgpgin 3\npswpin 1\npswpout 2\npgfault 30\npgmajfault 4\noom_kill 5\n"),
+			skep_text_of("nr_free_pages 5\npgpgin 3\npswpin 1\npswpout 2\npgfault 30\npgmajfault 4\noom_kill 5\n"),
 			v, &found),
 		0);
 	assert_int_equal(found, (1u << N_VM) - 1);
 	assert_int_equal(v[VM_FAULT], 30);
 	assert_int_equal(v[VM_OOM], 5);
-	assert_int_equal(vmstat_parse(text_of("pgfault 1\n"), v, &found), 0);
+	assert_int_equal(vmstat_parse(skep_text_of("pgfault 1\n"), v, &found), 0);
 	assert_int_equal(found, 1u << VM_FAULT);
-	assert_int_equal(vmstat_parse(text_of("pgfault x\n"), v, &found), -EBADMSG);
+	assert_int_equal(vmstat_parse(skep_text_of("pgfault x\n"), v, &found), -EBADMSG);
 }
 
 static int disk(const char *s, struct text *name, uint64_t v[N_DISK])
 {
-	return disk_line(text_of(s), name, v);
+	return disk_line(skep_text_of(s), name, v);
 }
 
 static void diskstats(void **state)
@@ -112,7 +112,7 @@ static void diskstats(void **state)
 
 	(void)state;
 	assert_int_equal(disk("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11", &name, v), 0); /* to 4.17 */
-	assert_true(text_is(name, "sda"));
+	assert_true(skep_text_is(name, "sda"));
 	assert_int_equal(v[DISK_QUEUE_MS], 11);
 	assert_int_equal(v[DISK_FLUSHES], 0);
 	assert_int_equal(disk("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", &name, v), 0); /* 4.18 */
@@ -140,17 +140,17 @@ static void net_dev(void **state)
 	struct text name;
 
 	(void)state;
-	assert_int_equal(network_line(text_of("  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v), 0);
-	assert_true(text_is(name, "eth0"));
+	assert_int_equal(network_line(skep_text_of("  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v), 0);
+	assert_true(skep_text_is(name, "eth0"));
 	assert_int_equal(v[NET_RX_DROPPED], 4);
 	assert_int_equal(v[NET_TX_BYTES], 9);
 	/* no blank behind the colon where the number is long */
 	assert_int_equal(
-		network_line(text_of("wlp0s20f3:18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v),
+		network_line(skep_text_of("wlp0s20f3:18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v),
 		0);
 	assert_true(v[NET_RX_BYTES] == UINT64_MAX);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(network_line(text_of(bad[i]), &name, v), -EBADMSG);
+		assert_int_equal(network_line(skep_text_of(bad[i]), &name, v), -EBADMSG);
 }
 
 static void mount_lines(void **state)
@@ -158,7 +158,7 @@ static void mount_lines(void **state)
 	struct mount m;
 
 	(void)state;
-	assert_int_equal(mount_line(text_of("27 1 254:3 / / rw,relatime - ext4 /dev/vda rw,discard"), &m), MOUNT_REAL);
+	assert_int_equal(mount_line(skep_text_of("27 1 254:3 / / rw,relatime - ext4 /dev/vda rw,discard"), &m), MOUNT_REAL);
 	assert_string_equal(m.path, "/");
 	assert_string_equal(m.device, "/dev/vda");
 	assert_string_equal(m.type, "ext4");
@@ -169,23 +169,23 @@ static void mount_lines(void **state)
 	/* optional fields, blanks in the path, read only by the super block */
 	assert_int_equal(
 		mount_line(
-			text_of("40 27 0:50 / /data\\040of\\134us rw shared:7 master:1 - nfs4 srv:/export/a ro,vers=4.2"),
+			skep_text_of("40 27 0:50 / /data\\040of\\134us rw shared:7 master:1 - nfs4 srv:/export/a ro,vers=4.2"),
 			&m),
 		MOUNT_REAL);
 	assert_string_equal(m.path, "/data of\\us");
 	assert_true(m.readonly && m.network);
-	assert_int_equal(mount_line(text_of("41 27 0:51 / /x ro,nosuid - fuse.sshfs a@b:/ rw"), &m), MOUNT_REAL);
+	assert_int_equal(mount_line(skep_text_of("41 27 0:51 / /x ro,nosuid - fuse.sshfs a@b:/ rw"), &m), MOUNT_REAL);
 	assert_true(m.readonly && m.network);
-	assert_int_equal(mount_line(text_of("41 27 0:51 / /x rw - tmpfs  rw"), &m), MOUNT_REAL); /* no source */
+	assert_int_equal(mount_line(skep_text_of("41 27 0:51 / /x rw - tmpfs  rw"), &m), MOUNT_REAL); /* no source */
 	assert_string_equal(m.device, "");
 	assert_false(m.readonly);
 
-	assert_int_equal(mount_line(text_of("22 27 0:21 / /proc rw,relatime - proc proc rw"), &m), MOUNT_PSEUDO);
-	assert_int_equal(mount_line(text_of("22 27 0:21 / /var/lib/docker/x/merged rw - overlay overlay rw"), &m),
+	assert_int_equal(mount_line(skep_text_of("22 27 0:21 / /proc rw,relatime - proc proc rw"), &m), MOUNT_PSEUDO);
+	assert_int_equal(mount_line(skep_text_of("22 27 0:21 / /var/lib/docker/x/merged rw - overlay overlay rw"), &m),
 			 MOUNT_PSEUDO);
-	assert_int_equal(mount_line(text_of("22 27 0:21 / / rw - overlay overlay rw"), &m), MOUNT_REAL);
-	assert_int_equal(mount_line(text_of("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), &m), MOUNT_PSEUDO);
-	assert_int_equal(mount_line(text_of("31 23 0:28 / /system rw - tmpfs tmpfs rw"), &m), MOUNT_REAL);
+	assert_int_equal(mount_line(skep_text_of("22 27 0:21 / / rw - overlay overlay rw"), &m), MOUNT_REAL);
+	assert_int_equal(mount_line(skep_text_of("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), &m), MOUNT_PSEUDO);
+	assert_int_equal(mount_line(skep_text_of("31 23 0:28 / /system rw - tmpfs tmpfs rw"), &m), MOUNT_REAL);
 }
 
 static void mount_bad(void **state)
@@ -207,12 +207,12 @@ static void mount_bad(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(mount_line(text_of(bad[i]), &m), MOUNT_BAD);
+		assert_int_equal(mount_line(skep_text_of(bad[i]), &m), MOUNT_BAD);
 	memset(path, 'p', sizeof(path) - 1);
 	path[0] = '/';
 	path[sizeof(path) - 1] = '\0';
 	snprintf(line, sizeof(line), "27 1 254:3 / %s rw - ext4 /dev/vda rw", path);
-	assert_int_equal(mount_line(text_of(line), &m), MOUNT_TOO_LONG);
+	assert_int_equal(mount_line(skep_text_of(line), &m), MOUNT_TOO_LONG);
 }
 
 static void mount_table(void **state)
@@ -226,8 +226,8 @@ static void mount_table(void **state)
 	assert_non_null(m);
 	/* the same file system twice (bind), one over another, one bad line */
 	mounts_parse(
-		text_of("1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 254:0 /home /home rw - ext4 /dev/vda rw\n"
-			"3 1 0:23 / /dev/shm rw - tmpfs tmpfs rw\n4 3 0:27 / /dev/shm rw - tmpfs tmpfs2 rw\nnonsense\n"),
+		skep_text_of("1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 254:0 /home /home rw - ext4 /dev/vda rw\n"
+			     "3 1 0:23 / /dev/shm rw - tmpfs tmpfs rw\n4 3 0:27 / /dev/shm rw - tmpfs tmpfs2 rw\nnonsense\n"),
 		m);
 	assert_int_equal(m->n, 2);
 	assert_int_equal(m->bad, 1);
@@ -240,7 +240,7 @@ static void mount_table(void **state)
 	for (unsigned i = 0; i < MOUNT_MOST + 5; i++)
 		fprintf(out, "%u 1 0:%u / /m%u rw - tmpfs tmpfs rw\n", i, i, i);
 	fclose(out);
-	mounts_parse(text_of(text), m);
+	mounts_parse(skep_text_of(text), m);
 	assert_int_equal(m->n, MOUNT_MOST);
 	assert_int_equal(m->left_out, 5);
 	free(text);

@@ -135,7 +135,7 @@ static void disks(void **state)
 		"   8       0 sda 11 1 88 6 23 2 168 9 4 9 15 2 0 16 2 3 4\n   8       1 sda1 2 0 16 2 2 0 16 2 0 2 3\n"
 		" 253       0 dm-0 5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n 104 0 cciss/c0d0 1 0 8 1 0 0 0 0 0 1 1\nnonsense\n");
 	host_step(&f);
-	/* the partition is not a device of its own, and what is seen for the first time has no difference yet */
+	/* a partition is not a device of its own, and a device seen for the first time has no difference yet */
 	assert_int_equal(host_count(&f, STREAM_DISK, NULL), 1);
 	GET(STREAM_DISK, "system.device=sda", "system.disk.io.read", "4096");
 	GET(STREAM_DISK, "system.device=sda", "system.disk.io.write", "4096");

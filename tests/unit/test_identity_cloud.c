@@ -36,7 +36,7 @@ static void whole(const char *answer, unsigned status, const char *body)
 
 	assert_int_equal(parse(answer, n, false, &r), 0);
 	assert_int_equal(r.status, status);
-	assert_true(text_is(r.body, body));
+	assert_true(skep_text_is(r.body, body));
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(parse(answer, i, false, &r), -EAGAIN);
 		assert_int_equal(parse(answer, i, true, &r), -EBADMSG);
@@ -58,10 +58,10 @@ static void answers(void **state)
 	/* no length: to the end of the connection */
 	assert_int_equal(parse("HTTP/1.1 200 OK\r\n\r\nabc", 22, false, &r), -EAGAIN);
 	assert_int_equal(parse("HTTP/1.1 200 OK\r\n\r\nabc", 22, true, &r), 0);
-	assert_true(text_is(r.body, "abc"));
-	/* what comes after the body is not its part */
+	assert_true(skep_text_is(r.body, "abc"));
+	/* bytes after the body do not belong to it */
 	assert_int_equal(all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nMetadata-Flavor: Google\r\n\r\nabc", &r), 0);
-	assert_true(text_is(r.body, "a") && r.google);
+	assert_true(skep_text_is(r.body, "a") && r.google);
 }
 
 static void garbage(void **state)
@@ -114,17 +114,17 @@ static void values(void **state)
 	char v[CLOUD_VALUE] = "untouched", long_one[CLOUD_VALUE + 1];
 
 	(void)state;
-	assert_true(cloud_value(text_of("projects/123/zones/europe-west1-b\n"), v));
+	assert_true(cloud_value(skep_text_of("projects/123/zones/europe-west1-b\n"), v));
 	assert_string_equal(v, "europe-west1-b");
-	assert_true(cloud_value(text_of("i-0123456789abcdef0"), v));
+	assert_true(cloud_value(skep_text_of("i-0123456789abcdef0"), v));
 	memset(long_one, 'a', sizeof(long_one) - 1);
 	long_one[CLOUD_VALUE] = '\0';
-	assert_false(cloud_value(text_of(""), v));
-	assert_false(cloud_value(text_of("a/"), v));
-	assert_false(cloud_value(text_of("two words"), v));
-	assert_false(cloud_value(text_of("a\x1b[31m"), v));
-	assert_false(cloud_value(text_of("<html>\n</html>"), v));
-	assert_false(cloud_value(text_of(long_one), v));
+	assert_false(cloud_value(skep_text_of(""), v));
+	assert_false(cloud_value(skep_text_of("a/"), v));
+	assert_false(cloud_value(skep_text_of("two words"), v));
+	assert_false(cloud_value(skep_text_of("a\x1b[31m"), v));
+	assert_false(cloud_value(skep_text_of("<html>\n</html>"), v));
+	assert_false(cloud_value(skep_text_of(long_one), v));
 	assert_string_equal(v, "i-0123456789abcdef0");
 }
 

@@ -81,12 +81,12 @@ static void os_release(void **state)
 
 	(void)state;
 	identity_os_release(
-		text_of("PRETTY_NAME=\"A \\\"B\\\" 12\"\nNAME=x\nVERSION_ID='9.3'\n# ID=no\nID=rocky\nID_LIKE=\"rhel\"\nVERSION_CODENAME=z"),
+		skep_text_of("PRETTY_NAME=\"A \\\"B\\\" 12\"\nNAME=x\nVERSION_ID='9.3'\n# ID=no\nID=rocky\nID_LIKE=\"rhel\"\nVERSION_CODENAME=z"),
 		&os);
 	assert_string_equal(os.os, "rocky");
 	assert_string_equal(os.version, "9.3");
 	assert_string_equal(os.description, "A \"B\" 12");
-	identity_os_release(text_of("ID=\nVERSION_ID=\"\nPRETTY_NAME=a\x1b[0mb\n"), &os);
+	identity_os_release(skep_text_of("ID=\nVERSION_ID=\"\nPRETTY_NAME=a\x1b[0mb\n"), &os);
 	assert_string_equal(os.os, "");
 	assert_string_equal(os.version, "\"");
 	assert_string_equal(os.description, "a[0mb"); /* no terminal control character */
@@ -98,9 +98,9 @@ static void cpuinfo(void **state)
 
 	(void)state;
 	identity_cpuinfo(
-		text_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
-			"model name\t: Intel(R) Xeon(R) Platinum 8488C\nstepping\t: 8\nflags\t\t: fpu vme hypervisor lahf_lm\n\n"
-			"processor\t: 1\nvendor_id\t: Other\n"),
+		skep_text_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
+			     "model name\t: Intel(R) Xeon(R) Platinum 8488C\nstepping\t: 8\nflags\t\t: fpu vme hypervisor lahf_lm\n\n"
+			     "processor\t: 1\nvendor_id\t: Other\n"),
 		&m);
 	assert_string_equal(m.vendor, "GenuineIntel");
 	assert_string_equal(m.model, "Intel(R) Xeon(R) Platinum 8488C");
@@ -111,8 +111,8 @@ static void cpuinfo(void **state)
 
 	m = (struct identity_machine){ 0 };
 	identity_cpuinfo(
-		text_of("processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\n"
-			"CPU revision\t: 1\nnonsense\n"),
+		skep_text_of("processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\n"
+			     "CPU revision\t: 1\nnonsense\n"),
 		&m);
 	assert_string_equal(m.vendor, "0x41");
 	assert_string_equal(m.model_id, "0xd40");

@@ -18,6 +18,7 @@
 
 #include "sinks/kafka/kafka.h"
 #include "tests/unit/kafka_brokers.h"
+#include "tests/unit/carried.h"
 #include "tests/unit/lake_records.h"
 
 #define RECORDS 4000
@@ -102,6 +103,7 @@ static bool offer(struct skep_mock *m, struct skep_mock_batch *b)
 struct seen {
 	unsigned times[RECORDS];
 	unsigned messages, keys_wrong, without_batch;
+	bool carried; /* the records of carried_batch() */
 	char first[4000];
 };
 static struct seen seen;
@@ -113,6 +115,11 @@ static void look(const rd_kafka_message_t *m)
 	const void *value;
 	size_t n;
 
+	if (seen.carried) {
+		carried_check_json(text, m->len);
+		seen.messages++;
+		return;
+	}
 	if (!seen.messages++)
 		snprintf(seen.first, sizeof(seen.first), "%.*s", (int)m->len, text);
 	if (rd_kafka_message_headers(m, &headers) || rd_kafka_header_get_last(headers, "skep.batch", &value, &n))
@@ -145,7 +152,7 @@ static void consume(void)
 	rd_kafka_t *rk;
 	char why[200];
 
-	memset(&seen, 0, sizeof(seen));
+	seen = (struct seen){ .carried = seen.carried };
 	rd_kafka_conf_set(c, "bootstrap.servers", brokers, NULL, 0);
 	rd_kafka_conf_set(c, "group.id", "test", NULL, 0);
 	rd_kafka_conf_set(c, "enable.partition.eof", "true", NULL, 0);
@@ -203,6 +210,23 @@ static void test_records(void **state)
 	assert_non_null(strstr(seen.first, "\",\"stream\":\"process.exit\","));
 	skep_mock_batch_free(b);
 	skep_mock_batch_free(c);
+}
+
+static void test_carried(void **state)
+{
+	union carried_record records[3];
+	struct skep_mock_batch *b = carried_batch(records);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, NULL, NULL);
+	assert_true(offer(&m, b));
+	assert_int_equal(skep_mock_end(&m), 0);
+	seen.carried = true;
+	consume();
+	seen.carried = false;
+	assert_int_equal(seen.messages, 3);
+	skep_mock_batch_free(b);
 }
 
 static void test_batches(void **state)
@@ -621,6 +645,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
 		cmocka_unit_test_setup(test_records, set_up),
+		cmocka_unit_test_setup(test_carried, set_up),
 		cmocka_unit_test_setup(test_batches, set_up),
 		cmocka_unit_test_setup(test_large_record, set_up),
 		cmocka_unit_test_setup(test_refused_together, set_up),

@@ -12,13 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "cli/report/report.h"
+#include "lake/copy.h"
 #include "lake/lake.h"
+#include "lake/status.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
@@ -144,6 +148,9 @@ static void is_killed(struct record_process *p)
 	p->oom_killed = 1;
 	p->oom_limit_bytes = 123;
 	p->oom_cgroup = skep_mock_text("/job");
+	p->container_name = skep_mock_text("bwa");
+	p->container_image = skep_mock_text("localhost/bwa:1");
+	p->pod = skep_mock_text("align-7x2");
 	p->argv.total = 70000;
 }
 
@@ -283,6 +290,10 @@ static void test_report(void **state)
 		assert_string_equal(p->argv[1], "--threads");
 		assert_int_equal(p->uid, 1000);
 		assert_string_equal(p->container, "");
+		assert_string_equal(p->container_name, "bwa");
+		assert_string_equal(p->container_image, "localhost/bwa:1");
+		assert_string_equal(p->pod, "align-7x2");
+		assert_null(p->name_space);
 	}
 	assert_int_equal(r->n_samples, 2);
 	assert_true(r->samples[0].start_ns < r->samples[1].start_ns);
@@ -291,6 +302,352 @@ static void test_report(void **state)
 	assert_int_equal(r->n_losses, 1);
 	assert_int_equal(r->losses[0].count, 5);
 	assert_string_equal(r->losses[0].where, "kernel");
+	lake_report_free(r);
+}
+
+static void run_sql(const char *file, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static char *json_of(const char *which)
+{
+	struct lake_report *r = report(which);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(report_json_print(r, out), 0);
+	assert_int_equal(fclose(out), 0);
+	lake_report_free(r);
+	return text;
+}
+
+static void unusual(uint64_t i, struct record_process *p)
+{
+	switch (i % 20) {
+	case 1:
+		p->start_ns = 0;
+		break;
+	case 2:
+		p->end_ns = 0;
+		break;
+	case 3:
+		p->argv.total += 9;
+		break;
+	case 4:
+		p->argv = (struct skep_str){ 0 };
+		break;
+	case 5:
+		p->parent_upid = (struct skep_upid){ 0 };
+		break;
+	case 6:
+		p->cpu_ns = p->maxrss_bytes = p->run_count = INT64_MAX;
+		break;
+	case 7:
+		p->upid.start_ns += 5;
+		p->user_ns = 1;
+		p->end_ns = p->start_ns - 7;
+		break;
+	case 8:
+		p->exit_code = -1;
+		p->signal = 9;
+		p->oom_killed = 1;
+		p->oom_limit_bytes = 1 << 20;
+		break;
+	default:
+		p->argv = SKEP_MOCK_STRV("the\0same");
+	}
+}
+
+/* The sums of run-a in the list of runs. */
+static void assert_listed(const struct lake_totals *want)
+{
+	const struct lake_totals *got = NULL;
+	struct lake_runs *list = NULL;
+	struct lake *l = NULL;
+	char why[300];
+
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	assert_int_equal(lake_runs(l, NULL, &list, why, sizeof(why)), 0);
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->runs[i].id, "run-a") == 0)
+			got = &list->runs[i].totals;
+	assert_non_null(got);
+	assert_int_equal(got->processes, want->processes);
+	assert_int_equal(got->images, want->images);
+	assert_int_equal(got->run_delay_ns, want->run_delay_ns);
+	assert_int_equal(got->rchar_bytes, want->rchar_bytes);
+	assert_int_equal(got->write_bytes, want->write_bytes);
+	assert_int_equal(got->rss_peak_bytes, want->rss_peak_bytes);
+	lake_runs_free(list);
+	lake_close(l);
+}
+
+/*
+ * A file of the newest version, what versions 4 and 3 would have stored, and that file migrated, have the same report.
+ */
+static void test_versions(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	char file[300], *newest, *flat, *migrated;
+	struct lake_report *whole;
+	struct record_process p;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	for (uint64_t i = 0; i < 200; i++) {
+		records_process(i, "run-a", &p);
+		if (i % 2)
+			unusual(i / 2, &p);
+		p.exe_size_bytes = p.exe_modified_ns = 0; /* version 6 added them */
+		records_add_process(b, &p);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	newest = json_of("run-a");
+	whole = report("run-a");
+	assert_listed(&whole->run.totals);
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_4);
+	assert_listed(&whole->run.totals);
+	begin(&m); /* migrates the file */
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_listed(&whole->run.totals);
+	run_sql(file, RECORDS_VERSION_3);
+	assert_listed(&whole->run.totals);
+	flat = json_of("run-a");
+	assert_string_equal(flat, newest);
+	begin(&m);
+	b = skep_mock_batch_new(2, RECORDS_OFFSET);
+	records_process(1, "run-b", &p);
+	records_add_process(b, &p);
+	records_process(200, "run-a", &p);
+	p.tool = skep_mock_text("of version 4");
+	records_add_process(b, &p);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	migrated = json_of("run-a");
+	assert_non_null(strstr(migrated, "\"tool\": \"of version 4\""));
+	free(migrated);
+	run_sql(file, "DELETE FROM proc_row WHERE kind IN (SELECT k.id FROM proc_kind k JOIN dict d ON d.id = k.tool WHERE "
+		      "d.s = 'of version 4')");
+	migrated = json_of("run-a");
+	assert_string_equal(migrated, newest);
+	lake_report_free(whole);
+	free(newest);
+	free(flat);
+	free(migrated);
+}
+
+/* Tasks with and without a record of their own, and those of a file of version 1. */
+static void test_tasks(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	const struct lake_task *found;
+	struct lake_report *r;
+	struct record_run run;
+	struct record_process p;
+	struct record_task t;
+	struct skep_mock m;
+	char file[300];
+
+	(void)state;
+	begin(&m);
+	records_run("run-a", "running", 1000 * SECOND, &run);
+	run.engine = skep_mock_text("snakemake");
+	run.origin = skep_mock_text("workflow");
+	run.parent_run = skep_mock_text("outer");
+	records_add_run(b, &run);
+	for (uint64_t i = 0; i < 3 * 7; i++) { /* seven processes a task */
+		records_process(i, "run-a", &p);
+		p.cpu_ns = 4 * SECOND;
+		p.exit_code = i == 8;
+		records_add_process(b, &p);
+	}
+	records_task(1, "run-a", &t);
+	t.attempt = 2;
+	t.exit_code = 1;
+	records_add_task(b, &t);
+	records_task(0, "run-a", &t);
+	t.task = skep_mock_text("align"); /* its name came late: its processes have another one */
+	records_add_task(b, &t);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	r = report("run-a");
+	assert_string_equal(r->run.engine, "snakemake");
+	assert_string_equal(r->run.origin, "workflow");
+	assert_string_equal(r->run.parent_run, "outer");
+	assert_int_equal(r->n_tasks, 3);
+	found = &r->tasks[0];
+	assert_string_equal(found->task, "align");
+	assert_string_equal(found->task_id, "500-e8d4a51000.1");
+	assert_string_equal(found->engine, "snakemake");
+	assert_string_equal(found->sample, "sample=a");
+	assert_string_equal(found->job, "4711");
+	assert_string_equal(found->name_source, "argv");
+	assert_string_equal(found->requested_source, "environ");
+	assert_true(fabs(found->requested_cpus - 2.5) < 1e-9);
+	assert_int_equal(found->requested_memory_bytes, UINT64_C(4) << 30);
+	assert_int_equal(found->requested_walltime_ns, 3600 * SECOND);
+	assert_int_equal(found->requested_gpus, 1);
+	assert_int_equal(found->end_ns - found->start_ns, 10 * SECOND);
+	assert_int_equal(found->totals.cpu_ns, 28 * SECOND); /* more than its record says: a process outlived it */
+	assert_int_equal(found->totals.processes, 7);
+	assert_int_equal(found->totals.rss_peak_bytes, UINT64_C(3) << 30);
+	assert_int_equal(found->failures, 0);
+	found = &r->tasks[2]; /* begins a second after task 0 */
+	assert_string_equal(found->task, "align_sample_01");
+	assert_int_equal(found->attempt, 2);
+	assert_int_equal(found->exit_code, 1);
+	assert_int_equal(found->failures, 1);
+	found = &r->tasks[1]; /* no record yet: what its processes say */
+	assert_string_equal(found->task, "align_sample_02");
+	assert_string_equal(found->state, "");
+	assert_int_equal(found->exit_code, -1);
+	assert_int_equal(found->totals.cpu_ns, 28 * SECOND);
+	assert_int_equal(found->totals.images, 7);
+	lake_report_free(r);
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_1);
+	r = report("run-a");
+	assert_string_equal(r->run.engine, "snakemake");
+	assert_string_equal(r->run.parent_run, "outer");
+	assert_int_equal(r->n_processes, 21);
+	assert_int_equal(r->run.totals.cpu_ns, 84 * SECOND);
+	assert_int_equal(r->n_tasks, 1);
+	assert_string_equal(r->tasks[0].task, "old");
+	assert_string_equal(r->tasks[0].task_id, "7-1.0");
+	assert_int_equal(r->tasks[0].exit_code, 3);
+	assert_int_equal(r->tasks[0].totals.cpu_ns, 77);
+	assert_int_equal(r->tasks[0].start_ns, RECORDS_OFFSET + (int64_t)(1000 * SECOND) + 5);
+	assert_true(fabs(r->tasks[0].requested_cpus - 1.5) < 1e-9);
+	lake_report_free(r);
+}
+
+/* The ids that a query finds, newest first. */
+static const char *found(const struct lake_runs_query *q)
+{
+	static char ids[256];
+	struct lake_runs *runs = NULL;
+	struct lake *l = NULL;
+
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	if (lake_runs(l, q, &runs, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	ids[0] = '\0';
+	for (size_t i = 0; i < runs->n; i++)
+		snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids), "%s ", runs->runs[i].id);
+	lake_runs_free(runs);
+	lake_close(l);
+	return ids;
+}
+
+#define FOUND(...) found(&(struct lake_runs_query){ __VA_ARGS__ })
+
+static void test_filters(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	const uint64_t root = 0, ann = 1000;
+	struct record_run run;
+	struct record_task t;
+	struct skep_mock m;
+	char file[300];
+
+	(void)state;
+	begin(&m);
+	for (unsigned i = 0; i < 6; i++) {
+		static const char *const ids[] = { "r0", "r1", "r2", "r3", "r4", "r5" };
+
+		records_run(ids[i], i == 5 ? "running" : "ended", (1000 + i) * SECOND, &run);
+		run.origin = skep_mock_text(i < 2 ? "session" : "workflow");
+		run.engine = skep_mock_text(i < 2 ? "" : i % 2 ? "make" : "snakemake");
+		run.parent_run = skep_mock_text(i == 2 ? "r1" : "");
+		run.pipeline = skep_mock_text(i == 4 ? "other" : "variants");
+		run.uid = i == 3 ? 0 : 1000;
+		run.host = skep_mock_text(i == 2 ? "node2" : "node7");
+		run.job = skep_mock_text(i == 4 ? "4712" : "");
+		run.exit_code = i == 4 ? 1 : i == 5 ? -1 : 0;
+		records_add_run(b, &run);
+	}
+	records_task(1, "r3", &t);
+	records_add_task(b, &t);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_string_equal(FOUND(0), "r5 r4 r3 r2 r0 "); /* without r1: a session in which r2 began */
+	assert_string_equal(FOUND(.sessions = true), "r5 r4 r3 r2 r1 r0 ");
+	assert_string_equal(FOUND(.engine = "snakemake"), "r4 r2 ");
+	assert_string_equal(FOUND(.engine = "snakemake", .limit = 1), "r4 ");
+	assert_string_equal(FOUND(.pipeline = "other"), "r4 ");
+	assert_string_equal(FOUND(.pipeline = "variants", .limit = 2, .engine = "make"), "r5 r3 ");
+	assert_string_equal(FOUND(.uid = &root), "r3 ");
+	assert_string_equal(FOUND(.uid = &ann, .outcome = LAKE_OK), "r2 r0 ");
+	assert_string_equal(FOUND(.outcome = LAKE_RUNS), "r5 ");
+	assert_string_equal(FOUND(.outcome = LAKE_FAILED), "r4 ");
+	assert_string_equal(FOUND(.job = "4711"), "r3 ");
+	assert_string_equal(FOUND(.job = "4712"), "r4 ");
+	assert_string_equal(FOUND(.host = "node2"), "r2 ");
+	assert_string_equal(FOUND(.host = "node7", .limit = 1, .outcome = LAKE_OK), "r3 ");
+	assert_string_equal(FOUND(.since_ns = RECORDS_OFFSET + 1003 * SECOND), "r5 r4 r3 ");
+	assert_string_equal(FOUND(.since_ns = RECORDS_OFFSET + 1003 * SECOND,
+				  .until_ns = RECORDS_OFFSET + 1005 * SECOND),
+			    "r4 r3 ");
+	assert_string_equal(FOUND(.engine = "none"), "");
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_1); /* an old file: each run has engine snakemake, and none is a session */
+	assert_string_equal(FOUND(.engine = "snakemake"), "r5 r4 r3 r2 r1 r0 ");
+	assert_string_equal(FOUND(.engine = "make"), "");
+	assert_string_equal(FOUND(.pipeline = "other"), "r4 ");
+}
+
+/* Of a shell's jobs the list has those that used a second of CPU time and began no other job, and "last" is no other. */
+static void test_jobs_of_a_shell(void **state)
+{
+	static const struct {
+		const char *id, *parent, *state;
+		uint64_t cpu_ns, start_ns;
+	} all[] = {
+		{ "script", "", "ended", SECOND, 1000 * SECOND },
+		{ "sudo", "", "ended", SECOND, 1001 * SECOND },
+		{ "below", "sudo", "ended", SECOND, 1002 * SECOND },
+		{ "ls", "", "ended", SECOND - 1, 1003 * SECOND },
+		{ "waits", "", "running", 0, 1004 * SECOND },
+		{ "show", "", "running", 0, 0 }, /* just now */
+	};
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct lake_report *r;
+	struct record_process p;
+	struct record_run run;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	for (unsigned i = 0; i < 6; i++) {
+		uint64_t start_ns = all[i].start_ns;
+
+		if (!start_ns)
+			start_ns = (uint64_t)time(NULL) * SECOND - RECORDS_OFFSET;
+		records_run(all[i].id, all[i].state, start_ns, &run);
+		run.origin = skep_mock_text("shell");
+		run.engine = skep_mock_text("");
+		run.parent_run = skep_mock_text(all[i].parent);
+		records_add_run(b, &run);
+		records_process(i, all[i].id, &p);
+		p.cpu_ns = all[i].cpu_ns;
+		records_add_process(b, &p);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_string_equal(FOUND(0), "waits below script ");
+	assert_string_equal(FOUND(.sessions = true), "show waits ls below sudo script ");
+	r = report("last");
+	assert_string_equal(r->run.id, "below");
 	lake_report_free(r);
 }
 
@@ -336,7 +693,7 @@ static void test_runs_and_names(void **state)
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
-	assert_int_equal(lake_runs(l, 0, &runs, why, sizeof(why)), 0);
+	assert_int_equal(lake_runs(l, NULL, &runs, why, sizeof(why)), 0);
 	assert_int_equal(runs->n, 5);
 	assert_string_equal(runs->runs[0].id, all[3].id);
 	assert_string_equal(runs->runs[1].id, all[2].id);
@@ -352,7 +709,7 @@ static void test_runs_and_names(void **state)
 	assert_int_equal(runs->runs[1].failures, r->run.failures);
 	lake_report_free(r);
 	runs = lake_runs_free(runs);
-	assert_int_equal(lake_runs(l, 2, &runs, why, sizeof(why)), 0);
+	assert_int_equal(lake_runs(l, &(struct lake_runs_query){ .limit = 2 }, &runs, why, sizeof(why)), 0);
 	assert_int_equal(runs->n, 2);
 	lake_runs_free(runs);
 	lake_close(l);
@@ -470,6 +827,107 @@ static void test_facets(void **state)
 	lake_report_free(r);
 }
 
+#define CGROUP "/machine.slice/a"
+
+static void is_in_cgroup(struct record_process *p)
+{
+	p->cgroup = skep_mock_text(CGROUP);
+}
+
+/* Streams without a table: the numbers are found in any order, and not in a text. */
+static void test_streams(void **state)
+{
+	struct row {
+		struct skep_str tool, path;
+		uint64_t image, interval_ns, cpu_ns, uplink, bytes, more;
+	};
+	static const struct skep_field sample_fields[] = {
+		SKEP_FIELD(struct row, bytes, "net.rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+		SKEP_FIELD(struct row, more, "net.loopback_rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+		SKEP_FIELD(struct row, tool, "tool", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
+		SKEP_FIELD(struct row, interval_ns, "interval_ns", SKEP_T_U64, SKEP_S_GAUGE, "ns", ""),
+		SKEP_FIELD(struct row, image, "image", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", ""),
+	};
+	static const struct skep_field cgroup_fields[] = {
+		SKEP_FIELD(struct row, path, "cgroup", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, interval_ns, "interval_ns", SKEP_T_U64, SKEP_S_GAUGE, "ns", ""),
+		SKEP_FIELD(struct row, more, "memory_full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
+	};
+	static const struct skep_field link_fields[] = {
+		SKEP_FIELD(struct row, path, "network.interface.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, uplink, "uplink", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, more, "hw.network.bandwidth.limit", SKEP_T_U64, SKEP_S_GAUGE, "By/s", ""),
+		SKEP_FIELD(struct row, bytes, "system.network.io.transmit", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+	};
+	static const struct skep_field open_fields[] = {
+		SKEP_FIELD(struct row, path, "file.path", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, more, "opens", SKEP_T_U64, SKEP_S_DELTA, "", ""),
+		SKEP_FIELD(struct row, bytes, "size_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", ""),
+	};
+#define STREAM(name_, fields_)                                                                                         \
+	{ .size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_),                \
+	  .record_size = sizeof(struct row), .n_fields = sizeof(fields_) / sizeof((fields_)[0]), .fields = (fields_) }
+	static const struct skep_stream streams[] = { STREAM("process.sample", sample_fields), STREAM("cgroup", cgroup_fields),
+						      STREAM("host.network", link_fields), STREAM("proc.opens", open_fields) };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_context in_run = { .size = sizeof(in_run), .run = skep_mock_text("run-a") };
+	struct skep_upid second = { .start_ns = 1000 * SECOND + 42, .pid = 42 }, unknown = { .start_ns = 1, .pid = 1 };
+	struct row w = { .interval_ns = 5, .bytes = 100, .more = 30, .cpu_ns = 9 };
+	struct record_run run;
+	struct lake_report *r;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	records_run("run-a", "ended", 1000 * SECOND, &run);
+	run.end_ns = 1100 * SECOND;
+	skep_mock_batch_add(b, &record_stream_run, NULL, run.end_ns, &run, NULL);
+	add(b, 41, 0, "one", 0, 50, 1, is_in_cgroup);
+	add(b, 42, 0, "two", 1, 20, 1, NULL);
+	add(b, 42, 1, "two", 20, 50, 1, NULL);
+	w.tool = skep_mock_text("\"cpu_ns\":7,");
+	for (w.image = 2; w.image-- > 0;) /* the later image first: the report sorts them */
+		skep_mock_batch_add(b, &streams[0], &second, (1030 + w.image) * SECOND, &w, &in_run);
+	skep_mock_batch_add(b, &streams[0], &unknown, 1030 * SECOND, &w, &in_run);
+	w.path = skep_mock_text("/elsewhere");
+	skep_mock_batch_add(b, &streams[1], NULL, 1010 * SECOND, &w, NULL);
+	w.path = skep_mock_text(CGROUP);
+	for (uint64_t at = 990; at < 1120; at += 60) /* before, during and after the run */
+		skep_mock_batch_add(b, &streams[1], NULL, at * SECOND, &w, NULL);
+	w.path = skep_mock_text("eth0");
+	skep_mock_batch_add(b, &streams[2], NULL, 1010 * SECOND, &w, NULL); /* no uplink */
+	for (w.uplink = 1; w.uplink < 3; w.uplink++)
+		skep_mock_batch_add(b, &streams[2], NULL, (1010 + 5 * w.uplink) * SECOND, &w, NULL);
+	w.path = skep_mock_text("/data/\"x\"");
+	skep_mock_batch_add(b, &streams[3], &second, 1040 * SECOND, &w, &in_run);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	r = report("run-a");
+	assert_int_equal(r->n_progress, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct lake_process *p = &r->processes[r->progress[i].process];
+
+		assert_true(p->pid == 42 && p->image == i);
+		assert_int_equal(r->progress[i].end_ns, RECORDS_OFFSET + (int64_t)((1030 + i) * SECOND));
+		assert_int_equal(r->progress[i].cpu_ns, 9);
+		assert_int_equal(r->progress[i].net_bytes, 70);
+		assert_int_equal(r->progress[i].gpu_known_ns, 0);
+	}
+	assert_int_equal(r->n_pressure, 1);
+	assert_string_equal(r->pressure[0].cgroup, CGROUP);
+	assert_int_equal(r->pressure[0].memory_full_ns, 30);
+	assert_int_equal(r->n_links, 2);
+	assert_int_equal(r->links[0].interval_ns, 0);
+	assert_int_equal(r->links[1].interval_ns, 5 * SECOND);
+	assert_int_equal(r->links[1].tx_bytes, 100);
+	assert_int_equal(r->n_opens, 1);
+	assert_string_equal(r->opens[0].path, "/data/\"x\"");
+	assert_true(r->processes[r->opens[0].process].pid == 42 && r->processes[r->opens[0].process].image == 1);
+	assert_int_equal(r->opens[0].size_bytes, 100);
+	lake_report_free(r);
+}
+
 static void fill(uint64_t rows)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -510,7 +968,7 @@ static void test_read_only(void **state)
 	assert_int_equal(umount(path), 0);
 }
 
-/* A report is of one moment whatever a writer does meanwhile, and the writer never waits for a reader. */
+/* A report shows one moment, even if a writer writes meanwhile, and the writer never waits for a reader. */
 static void test_live_writer(void **state)
 {
 	struct lake_report *r;
@@ -533,15 +991,6 @@ static void test_live_writer(void **state)
 	}
 	assert_int_equal(m.retries, 0);
 	assert_int_equal(skep_mock_end(&m), 0);
-}
-
-static void run_sql(const char *file, const char *sql)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
 }
 
 static void test_no_lake(void **state)
@@ -576,12 +1025,576 @@ static void test_no_lake(void **state)
 	assert_null(lake_runs_free(NULL));
 }
 
+/* ---- lakes that are not whole ------------------------------------------------------------- */
+
+static struct {
+	char file[300]; /* December's */
+	char *bytes;
+	size_t size;
+} december;
+
+static void read_december(void)
+{
+	FILE *f = fopen(december.file, "r");
+	struct stat st;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	december.size = (size_t)st.st_size;
+	december.bytes = malloc(december.size);
+	assert_non_null(december.bytes);
+	assert_int_equal(fread(december.bytes, 1, december.size, f), december.size);
+	fclose(f);
+}
+
+static void write_december(size_t size)
+{
+	FILE *f = fopen(december.file, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(december.bytes, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void truncated(void)
+{
+	write_december(december.size / 2);
+}
+
+/* The first page of the table of runs, wherever it is. */
+static void overwritten_page(void)
+{
+	int64_t page = 0, size = 0;
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	FILE *f;
+
+	assert_int_equal(sqlite3_open(december.file, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'run'",
+					    -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	page = sqlite3_column_int64(s, 0);
+	size = sqlite3_column_int64(s, 1);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	f = fopen(december.file, "r+");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, (long)((page - 1) * size), SEEK_SET), 0);
+	for (int64_t i = 0; i < size; i++)
+		fputc(0xa5, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void not_a_database(void)
+{
+	FILE *f = fopen(december.file, "w");
+
+	assert_non_null(f);
+	for (int i = 0; i < 5000; i++)
+		fputs("not a database. ", f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void newer_schema(void)
+{
+	run_sql(december.file, "PRAGMA user_version = 9");
+}
+
+static void other_program(void)
+{
+	unlink(december.file);
+	run_sql(december.file, "CREATE TABLE t (x)");
+}
+
+static void a_folder(void)
+{
+	unlink(december.file);
+	assert_int_equal(mkdir(december.file, 0750), 0);
+}
+
+static void forbidden(void)
+{
+	assert_int_equal(chmod(december.file, 0), 0);
+}
+
+/* Opens the lake as another user where this one may read everything. */
+static struct lake *open_as(uid_t uid)
+{
+	struct lake *l = NULL;
+
+	if (uid)
+		assert_int_equal(seteuid(uid), 0);
+	if (lake_open(path, &l, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	return l;
+}
+
+/* losses: only the table of runs is damaged. */
+static void check_unread(const char *says, uid_t uid, bool losses)
+{
+	static const char *const whole[] = { "run-nov", "run-jan", "run-over" };
+	const char *const *texts = NULL;
+	struct lake_runs *runs = NULL;
+	struct lake_report *r = NULL;
+	struct lake *l = open_as(uid);
+
+	assert_int_equal(lake_runs(l, NULL, &runs, why, sizeof(why)), 0);
+	assert_int_equal(runs->n, 3);
+	assert_string_equal(runs->runs[0].id, "run-jan");
+	lake_runs_free(runs);
+	assert_int_equal(lake_unread(l, &texts), 1);
+	assert_non_null(strstr(texts[0], december.file));
+	if (!strstr(texts[0], says))
+		fail_msg("'%s' is not in: %s", says, texts[0]);
+	lake_close(l);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		l = lake_open(path, &l, why, sizeof(why)) == 0 ? l : NULL;
+		assert_non_null(l);
+		if (lake_report(l, whole[i], &r, why, sizeof(why)) != 0)
+			fail_msg("%s: %s", whole[i], why);
+		assert_string_equal(r->run.id, whole[i]);
+		/* losses during a run that went on in December are not known */
+		assert_int_equal(lake_unread(l, &texts), strcmp(whole[i], "run-over") == 0 && !losses);
+		assert_int_equal(r->n_losses, strcmp(whole[i], "run-over") == 0 && losses);
+		lake_report_free(r);
+		lake_close(l);
+	}
+	r = report("last"); /* the newest file can be read */
+	assert_string_equal(r->run.id, "run-jan");
+	lake_report_free(r);
+	r = report("new-year");
+	assert_string_equal(r->run.id, "run-jan");
+	lake_report_free(r);
+	/* the newest run of this name, the only id with this beginning, and this id may be in December's file */
+	assert_true(report_error("nightly") < 0);
+	assert_non_null(strstr(why, december.file));
+	assert_true(report_error("run-n") < 0);
+	assert_true(report_error("run-dec") < 0);
+	assert_non_null(strstr(why, "may be in this file"));
+	if (uid)
+		assert_int_equal(seteuid(0), 0);
+}
+
+static void test_unread(void **state)
+{
+	static const struct {
+		void (*spoil)(void);
+		const char *says;
+	} cases[] = {
+		{ truncated, "damaged" },           { overwritten_page, "damaged" }, { not_a_database, "damaged" },
+		{ newer_schema, "upgrade skep" },   { other_program, "not a lake" }, { a_folder, "Is a directory" },
+		{ forbidden, "cannot be read" },
+	};
+	static const struct {
+		const char *id, *name;
+		uint64_t start, end;
+	} all[] = {
+		{ "run-nov", "nightly", 1 * DAY, 0 },
+		{ "run-over", "", 2 * DAY, 60 * DAY },
+		{ "run-dec", "nightly", 33 * DAY, 0 },
+		{ "run-jan", "new-year", 53 * DAY, 0 },
+	};
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_run run;
+	struct skep_mock m;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(chmod(folder, 0755), 0);
+	begin(&m);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		records_run(all[i].id, "ended", all[i].start, &run);
+		run.name = skep_mock_text(all[i].name);
+		run.end_ns = all[i].end ? all[i].end : run.end_ns;
+		records_add_run(b, &run);
+	}
+	add_loss(b, 40 * DAY, 7); /* in December */
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(chmod(path, 0777), 0); /* a reader of a WAL file makes its -shm */
+	snprintf(december.file, sizeof(december.file), "%s/lake-2026-12.db", path);
+	read_december();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool other = cases[i].spoil == forbidden;
+
+		if (other && geteuid() != 0)
+			continue;
+		cases[i].spoil();
+		if (other) {
+			char name[300];
+
+			for (unsigned k = 11; k <= 13; k++) {
+				snprintf(name, sizeof(name), "%s/lake-%u-%02u.db", path, k > 12 ? 2027 : 2026, k > 12 ? 1 : k);
+				assert_int_equal(chmod(name, k == 12 ? 0 : 0666), 0);
+			}
+		}
+		check_unread(cases[i].says, other ? 65534 : 0, cases[i].spoil == overwritten_page);
+		if (unlink(december.file) != 0)
+			assert_int_equal(rmdir(december.file), 0);
+		write_december(december.size);
+		assert_string_equal(FOUND(0), "run-jan run-dec run-over run-nov ");
+	}
+	/* a file that the sink has just begun has no row yet */
+	f = fopen(december.file, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_string_equal(FOUND(0), "run-jan run-over run-nov ");
+	/* months that are missing are no error */
+	unlink(december.file);
+	assert_string_equal(FOUND(0), "run-jan run-over run-nov ");
+	/* the newest run may be in a file that cannot be read */
+	snprintf(december.file, sizeof(december.file), "%s/lake-2027-01.db", path);
+	truncated();
+	assert_true(report_error("last") < 0);
+	assert_non_null(strstr(why, "may be in this file"));
+	free(december.bytes);
+	assert_int_equal(chmod(folder, 0700), 0);
+}
+
+/* A crash of the writer leaves a -wal: a reader sees all that was committed. */
+static void test_wal_left(void **state)
+{
+	char from[256], command[1100];
+	struct lake_report *r;
+	struct skep_mock_batch *b;
+	struct record_process p;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	for (uint64_t id = 1; id <= 3; id++) {
+		b = skep_mock_batch_new(id, RECORDS_OFFSET);
+		for (uint64_t i = 0; i < 100; i++) {
+			records_process(id * 100 + i, "r", &p);
+			records_add_process(b, &p);
+		}
+		send(&m, b);
+	}
+	strcpy(from, path);
+	set_up(NULL);
+	snprintf(command, sizeof(command), "mkdir %s && cp %s/*.db %s/*-wal %s", path, from, from, path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+	r = report("r");
+	assert_int_equal(r->n_processes, 300);
+	lake_report_free(r);
+}
+
+/* ---- what the files hold ------------------------------------------------------------- */
+
+static uint64_t rows_of(const struct lake_file_status *f, const char *table)
+{
+	for (size_t i = 0; i < LAKE_STATUS_TABLES; i++)
+		if (strcmp(lake_status_tables[i], table) == 0)
+			return f->rows[i];
+	fail_msg("no table %s", table);
+	return 0;
+}
+
+static struct lake_status *status_of(void)
+{
+	struct lake_status *s = NULL;
+	struct lake *l = NULL;
+
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	assert_int_equal(lake_status(l, true, &s, why, sizeof(why)), 0);
+	lake_close(l);
+	return s;
+}
+
+static void check_status(unsigned version)
+{
+	struct lake_status *s = status_of();
+	const struct lake_file_status *f = &s->files[0];
+
+	assert_int_equal(s->n_files, 1);
+	assert_string_equal(f->name, "lake-2026-11.db");
+	assert_null(f->problem);
+	assert_int_equal(f->version, version);
+	assert_int_equal(rows_of(f, "run"), 1);
+	assert_int_equal(f->runs, 1);
+	assert_int_equal(f->names, rows_of(f, "dict") - 1);
+	assert_true(f->processes_known);
+	assert_int_equal(rows_of(f, "proc"), 200);
+	assert_int_equal(f->processes, 200);
+	assert_int_equal(f->first_ns, RECORDS_OFFSET + (int64_t)(1000 * SECOND));
+	assert_true(f->bytes > 20000);
+	assert_int_equal(s->growth_days, 0); /* one day says nothing */
+	lake_status_free(s);
+}
+
+static void test_status(void **state)
+{
+	struct lake_vacuum v = { 0 };
+	struct lake_status *s;
+	struct lake *l = NULL;
+	struct skep_mock_batch *b;
+	struct record_process p;
+	struct skep_mock m;
+	char file[300], name[400];
+	uint64_t before, step = 0;
+	FILE *f;
+
+	(void)state;
+	fill(200);
+	check_status(6);
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_3);
+	check_status(3);
+	set_up(NULL);
+	fill(200);
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_1);
+	check_status(1);
+
+	/* six days of the same number of processes: the first and the last may not be whole */
+	set_up(NULL);
+	begin(&m);
+	for (uint64_t day = 0; day < 6; day++) {
+		b = skep_mock_batch_new(day + 1, RECORDS_OFFSET);
+		for (uint64_t i = 0; i < 500; i++) {
+			records_process(day * 500 + i, "", &p);
+			p.start_ns = day * DAY + (i + 1) * SECOND;
+			p.end_ns = p.start_ns + SECOND;
+			p.upid.start_ns = p.start_ns;
+			records_add_process(b, &p);
+		}
+		send(&m, b);
+	}
+	assert_int_equal(skep_mock_end(&m), 0);
+	s = status_of();
+	assert_int_equal(s->growth_days, 4);
+	assert_true(fabs(s->growth_bytes_a_day / ((double)s->files[0].bytes / 6) - 1) < 0.01);
+	lake_status_free(s);
+
+	/* space of removed rows goes back in steps, beside a writer; the rows that stay are the same */
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, "DELETE FROM proc_argv WHERE id % 3 > 0; DELETE FROM proc_row WHERE id % 3 > 0");
+	begin(&m);
+	s = status_of();
+	before = s->files[0].free_bytes;
+	assert_true(before > 0);
+	lake_status_free(s);
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	assert_int_equal(lake_vacuum(l, step++, &v, why, sizeof(why)), 0);
+	assert_null(v.problem);
+	assert_string_equal(v.name, "lake-2026-11.db");
+	assert_int_equal(v.free_bytes, before);
+	assert_false(v.whole);
+	assert_true(v.given_back > 0);
+	free(v.name);
+	assert_int_equal(lake_vacuum(l, step, &v, why, sizeof(why)), -ENODATA);
+	lake_close(l);
+	b = skep_mock_batch_new(99, RECORDS_OFFSET);
+	records_process(1, "after", &p);
+	records_add_process(b, &p);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	s = status_of();
+	assert_int_equal(s->files[0].free_bytes, 0);
+	assert_int_equal(rows_of(&s->files[0], "proc"), 1001);
+	lake_status_free(s);
+
+	/* damaged files, those that skepd has renamed among them */
+	snprintf(name, sizeof(name), "%s.corrupt-20261111T000000Z", file);
+	f = fopen(name, "w");
+	assert_non_null(f);
+	fputs("?", f);
+	fclose(f);
+	assert_int_equal(truncate(file, 30000), 0);
+	s = status_of();
+	assert_int_equal(s->n_files, 2);
+	assert_int_equal(s->growth_days, 0);
+	assert_non_null(strstr(s->files[0].problem, "damaged"));
+	assert_non_null(strstr(s->files[1].problem, "renamed by skepd"));
+	lake_status_free(s);
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	assert_int_equal(lake_vacuum(l, 0, &v, why, sizeof(why)), 0);
+	assert_non_null(strstr(v.problem, "damaged"));
+	free(v.name);
+	free(v.problem);
+	lake_close(l);
+	assert_null(lake_status_free(NULL));
+}
+
+/* ---- copies of one user's runs ------------------------------------------------------------- */
+
+static int copy(const struct lake_copy *given, int *ret_fd, uint64_t *ret_left_out)
+{
+	struct lake_copy what = *given;
+	struct lake *l = NULL;
+	int err;
+
+	if (!what.max_bytes)
+		what.max_bytes = LAKE_COPY_BYTES;
+	why[0] = '\0';
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	err = lake_copy(l, &what, ret_fd, ret_left_out, why, sizeof(why));
+	lake_close(l);
+	assert_true(!err || why[0]);
+	return err;
+}
+
+#define COPY(...) copy(&(struct lake_copy){ __VA_ARGS__ }, &fd, &left_out)
+
+static bool has_bytes(int fd, const char *text)
+{
+	static char bytes[1 << 20];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+
+	assert_true(n > 0 && n < (ssize_t)sizeof(bytes));
+	return memmem(bytes, (size_t)n, text, strlen(text)) != NULL;
+}
+
+static void of_root(struct record_process *p)
+{
+	p->uid = 0;
+	p->argv = (struct skep_str){ .ptr = "visudo\0secret-word", .len = 19, .total = 19 };
+	p->exe = skep_mock_text("/root/secret-exe");
+	p->filename = skep_mock_text("/root/secret-file");
+	p->cwd = skep_mock_text("/root/secret-folder");
+}
+
+static int never(void *arg)
+{
+	(void)arg;
+	return 1;
+}
+
+/* Two runs of user 1000, of which one has a process of root, and one run of user 1001. */
+static void fill_two_users(void)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_process p;
+	struct record_run run;
+	struct skep_mock m;
+
+	begin(&m);
+	records_run("run-a", "ended", 1000 * SECOND, &run);
+	records_add_run(b, &run);
+	records_run("run-early", "ended", 500 * SECOND, &run);
+	records_add_run(b, &run);
+	records_run("run-other", "ended", 2000 * SECOND, &run);
+	run.uid = 1001;
+	run.name = skep_mock_text("private-name");
+	records_add_run(b, &run);
+	add(b, 201, 1, "sort", 1, 3, 1000, NULL);
+	add(b, 202, 1, "visudo", 2, 4, 500, of_root);
+	records_process(7, "run-other", &p);
+	p.uid = 1001;
+	p.tool = skep_mock_text("private-tool");
+	records_add_process(b, &p);
+	add_sample(b, "sort", 1002, 100);
+	add_loss(b, 1002 * SECOND, 3);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void check_copies(void)
+{
+	const struct lake_process *root;
+	struct lake_report *r = NULL;
+	struct lake_runs *runs = NULL;
+	struct lake *l = NULL;
+	uint64_t left_out = 0;
+	struct stat st;
+	int fd = -1;
+
+	/* one run: the lake's own report, without root's arguments and paths */
+	assert_int_equal(COPY(.uid = 1000, .run = "run-a"), 0);
+	assert_true(has_bytes(fd, "sort"));
+	assert_false(has_bytes(fd, "secret"));
+	assert_false(has_bytes(fd, "private"));
+	assert_false(has_bytes(fd, "run-early"));
+	assert_int_equal(lake_open_copy(fd, &l), 0);
+	if (lake_report(l, "run-a", &r, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	assert_int_equal(r->n_processes, 2);
+	assert_int_equal(r->run.totals.cpu_ns, 1500 * MS);
+	assert_int_equal(r->n_samples, 1);
+	assert_int_equal(r->n_losses, 1);
+	assert_int_equal(r->losses[0].count, 3);
+	assert_string_equal(r->losses[0].where, "kernel");
+	assert_string_equal(r->processes[0].argv[1], "--threads");
+	root = &r->processes[1];
+	assert_string_equal(root->tool, "visudo");
+	assert_int_equal(root->uid, 0);
+	assert_int_equal(root->totals.cpu_ns, 500 * MS);
+	assert_null(root->argv[0]);
+	assert_string_equal(root->exe, "");
+	assert_string_equal(root->filename, "");
+	assert_string_equal(root->cwd, "");
+	lake_report_free(r);
+	lake_close(l);
+
+	/* all runs, newest first, without processes */
+	assert_int_equal(COPY(.uid = 1000), 0);
+	assert_int_equal(left_out, 0);
+	assert_false(has_bytes(fd, "private"));
+	assert_false(has_bytes(fd, "--threads"));
+	assert_int_equal(lake_open_copy(fd, &l), 0);
+	assert_int_equal(lake_runs(l, NULL, &runs, why, sizeof(why)), 0);
+	assert_int_equal(runs->n, 2);
+	assert_string_equal(runs->runs[0].id, "run-a");
+	assert_int_equal(runs->runs[0].totals.cpu_ns, 1500 * MS);
+	assert_string_equal(runs->runs[1].id, "run-early");
+	lake_runs_free(runs);
+	lake_close(l);
+	assert_int_equal(COPY(.uid = 1000, .keep_free = INT64_MAX), 0); /* no space: in memory */
+	assert_true(has_bytes(fd, "run-a"));
+	close(fd);
+	assert_int_equal(COPY(.uid = 1000, .since_ns = (uint64_t)RECORDS_OFFSET + 800 * SECOND), 0);
+	assert_false(has_bytes(fd, "run-early"));
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	assert_int_equal(COPY(.uid = 1000, .max_bytes = (uint64_t)st.st_size), 0); /* full after the first run */
+	assert_true(has_bytes(fd, "run-a"));
+	assert_int_equal(left_out, 1);
+	close(fd);
+
+	/* a name and a beginning find this user's runs only */
+	assert_int_equal(COPY(.uid = 1001, .run = "last"), 0);
+	assert_true(has_bytes(fd, "private-name"));
+	close(fd);
+	assert_int_equal(COPY(.uid = 1000, .run = "run-other"), -ENOENT);
+	assert_int_equal(COPY(.uid = 1000, .run = "private-name"), -ENOENT);
+	assert_int_equal(COPY(.uid = 1000, .run = "run-o"), -ENOENT);
+	assert_int_equal(COPY(.uid = 4711, .run = "last"), -ENOENT);
+	assert_int_equal(COPY(.uid = 1000, .run = "run-"), -EEXIST);
+	assert_null(strstr(why, "run-other"));
+	assert_int_equal(COPY(.uid = 1000, .run = "run-a", .max_bytes = (uint64_t)st.st_size / 2), -EFBIG);
+}
+
+static void test_copy(void **state)
+{
+	uint64_t left_out = 0;
+	char file[300];
+	int fd = -1;
+
+	(void)state;
+	fill_two_users();
+	check_copies();
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, RECORDS_VERSION_1);
+	check_copies();
+	set_up(NULL);
+	fill(3000); /* enough rows for SQLite to ask whether the copy is still wanted */
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, "UPDATE run SET uid = 1000 WHERE run = 'r'");
+	assert_int_equal(COPY(.uid = 1000, .run = "r", .cancelled = never), -ECANCELED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_report, set_up),      cmocka_unit_test_setup(test_runs_and_names, set_up),
 		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_read_only, set_up),
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
+		cmocka_unit_test_setup(test_versions, set_up),     cmocka_unit_test_setup(test_streams, set_up),
+		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
+		cmocka_unit_test_setup(test_status, set_up),
+		cmocka_unit_test_setup(test_tasks, set_up),       cmocka_unit_test_setup(test_filters, set_up),
+		cmocka_unit_test_setup(test_jobs_of_a_shell, set_up), cmocka_unit_test_setup(test_copy, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

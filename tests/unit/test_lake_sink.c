@@ -24,6 +24,7 @@
 #include "sinks/lake/idcache.h"
 #include "tests/unit/dead_mount.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/carried.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -233,6 +234,46 @@ static void test_rows(void **state)
 	assert_int_equal(access(wal_file(), F_OK), -1);
 }
 
+/* Each field that the page lists is where the page says. */
+static void test_carried(void **state)
+{
+	union carried_record records[3];
+	const struct carried *all;
+	size_t n = carried_read(&all);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	send(&m, carried_batch(records));
+	for (size_t i = 0; i < n; i++) {
+		bool process = all[i].stream == &record_stream_process, run = all[i].stream == &record_stream_run;
+		const char *table = process ? "proc" : run ? "run" : "task", *name = all[i].lake;
+		char sql[400], want[120];
+
+		if (!*name)
+			continue;
+		if (all[i].field->type == SKEP_T_STR)
+			snprintf(want, sizeof(want), "%s", all[i].value);
+		else
+			snprintf(want, sizeof(want), "%.*f", all[i].field->type == SKEP_T_F64, all[i].number);
+		if (strcmp(name, "run") == 0)
+			snprintf(sql, sizeof(sql), "SELECT run FROM run WHERE id = %s",
+				 run ? "(SELECT id FROM run WHERE state = 'ended')" : process ? "(SELECT run FROM proc)"
+												: "(SELECT run FROM task)");
+		else if (all[i].facet)
+			snprintf(sql, sizeof(sql), "SELECT value FROM proc_facet JOIN dict ON id = name WHERE s = '%s'", name);
+		else
+			snprintf(sql, sizeof(sql), process ? "SELECT s FROM %s t JOIN dict ON dict.id = t.%s"
+					     : run     ? "SELECT t.%2$s FROM %1$s t WHERE state = 'ended'"
+						       : "SELECT t.%2$s FROM %1$s t",
+				 table, name);
+		if (strcmp(ask(NOVEMBER, sql), want) != 0)
+			fail_msg("%s: %s, expected %s", sql, ask(NOVEMBER, sql), want);
+	}
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM task"), 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_rollups_add_up(void **state)
 {
 	struct skep_mock m;
@@ -304,6 +345,15 @@ static void test_process_before_its_run(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+static void run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 /* Two collectors report the same 50 processes: skepd, which found a session, and skep run. */
 static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, const char *origin)
 {
@@ -355,15 +405,24 @@ static void test_two_collectors(void **state)
 
 	(void)state;
 	records_process(49, "", &whole);
-	for (int daemon_first = 0; daemon_first < 2; daemon_first++) {
+	for (int variant = 0; variant < 4; variant++) {
+		bool daemon_first = variant & 1, migrated = variant & 2;
 		struct skep_mock m;
 
 		set_up(NULL);
 		begin(&m);
 		if (daemon_first)
 			send(&m, batch_of_collector(1, "shell", "session"));
-		send(&m, batch_of_collector(2, "mine", "command"));
-		if (!daemon_first)
+		else
+			send(&m, batch_of_collector(2, "mine", "command"));
+		if (migrated) { /* the row of the first record is one of version 3 */
+			assert_int_equal(skep_mock_end(&m), 0);
+			run_sql(NOVEMBER, RECORDS_VERSION_3);
+			begin(&m);
+		}
+		if (daemon_first)
+			send(&m, batch_of_collector(2, "mine", "command"));
+		else
 			send(&m, batch_of_collector(1, "shell", "session"));
 		send(&m, batch_of_collector(3, "shell", "session")); /* and again under another key */
 		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
@@ -384,6 +443,7 @@ static void test_two_collectors(void **state)
 		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 50);
 		assert_sums_of_rows("rollup_day");
 		assert_sums_of_rows("rollup_run_tool");
+		assert_sums_of_rows("rollup_run");
 		assert_int_equal(
 			count(NOVEMBER,
 			      "SELECT sum(cpu_ns) FROM rollup_day JOIN dict ON dict.id = pipeline WHERE s = 'variants'"),
@@ -661,15 +721,6 @@ static void test_damaged_middle(void **state)
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500);
 }
 
-static void run_sql(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 /* This month's file: what start() opens. */
 static const char *this_month(void)
 {
@@ -688,12 +739,12 @@ static void test_refused_files(void **state)
 	(void)state;
 	begin(&m);
 	assert_int_equal(skep_mock_end(&m), 0);
-	run_sql(this_month(), "PRAGMA user_version = 2");
+	run_sql(this_month(), "PRAGMA user_version = 7");
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
 	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
-	assert_non_null(strstr(m.why, "schema version 2"));
+	assert_non_null(strstr(m.why, "schema version 7"));
 	assert_non_null(strstr(m.why, "upgrade skep"));
 	assert_int_equal(skep_mock_end(&m), 0);
 	run_sql(this_month(), "PRAGMA user_version = 0");
@@ -701,9 +752,9 @@ static void test_refused_files(void **state)
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
 	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
-	assert_non_null(strstr(m.why, "no way to version 1"));
+	assert_non_null(strstr(m.why, "no way to version 6"));
 	assert_int_equal(skep_mock_end(&m), 0);
-	run_sql(this_month(), "PRAGMA user_version = 1; PRAGMA application_id = 3");
+	run_sql(this_month(), "PRAGMA user_version = 6; PRAGMA application_id = 3");
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
@@ -711,6 +762,139 @@ static void test_refused_files(void **state)
 	assert_non_null(strstr(m.why, "another program"));
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(this_month(), "SELECT count(*) FROM dict"), 1); /* untouched */
+}
+
+/* The tables and columns of a file, in one order. */
+static const char tables_of[] =
+	"SELECT group_concat(x, ' ') FROM (SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.pk x "
+	"FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name <> 'proc_earlier' "
+	"ORDER BY x)";
+/* All values of all processes. */
+static const char all_of[] =
+	"SELECT group_concat(x, ' ') FROM (SELECT id || '|' || run || '|' || task || '|' || boot || '|' || pid || '|' || "
+	"start_boot_ns || '|' || image || '|' || parent_start_boot_ns || '|' || start_ns || '|' || end_ns || '|' || "
+	"hex(argv) || '|' || argv_total || '|' || cpu_ns || '|' || user_ns || '|' || system_ns || '|' || run_count || "
+	"'|' || maxrss_bytes || '|' || threads_peak || '|' || task_id || '|' || unit x FROM proc ORDER BY id)";
+
+static void test_migration(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_process p;
+	struct record_run run;
+	struct record_task t;
+	struct skep_mock m;
+	char fresh[8192], rows[8192];
+
+	(void)state;
+	begin(&m);
+	records_run("mine", "ended", 1000 * SECOND, &run);
+	records_add_run(b, &run);
+	records_process(0, "mine", &p);
+	records_add_process(b, &p);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	snprintf(fresh, sizeof(fresh), "%s", ask(NOVEMBER, tables_of));
+	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
+	run_sql(NOVEMBER, RECORDS_VERSION_5);
+	begin(&m);
+	send(&m, batch_of(5, 1, 1, "mine"));
+	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(coalesce(exe_modified_ns, 'none') || ' ' || exe_size_bytes) "
+					  "FROM proc_kind"), "1682244096000000001 100032");
+	assert_int_equal(skep_mock_end(&m), 0);
+	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
+	run_sql(NOVEMBER, RECORDS_VERSION_3);
+	assert_string_equal(ask(NOVEMBER, all_of), rows);
+	begin(&m);
+	send(&m, batch_of(4, 1, 2, "mine"));
+	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
+	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
+	assert_memory_equal(ask(NOVEMBER, all_of), rows, strlen(rows)); /* where they were, before the new rows */
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(id) FROM proc"), "3,4,1,2"); /* no id is used again */
+	assert_int_equal(skep_mock_end(&m), 0);
+	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
+	run_sql(NOVEMBER, RECORDS_VERSION_1);
+	begin(&m);
+	b = skep_mock_batch_new(2, RECORDS_OFFSET);
+	records_task(0, "mine", &t);
+	records_add_task(b, &t);
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
+	assert_int_equal(count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"), 6);
+	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
+	assert_string_equal(ask(NOVEMBER, "SELECT engine || origin || parent_run FROM run WHERE run = 'mine'"),
+			    "snakemakecommandouter");
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(x) FROM (SELECT task || task_id || cpu_ns || ' ' || start_ns x "
+					  "FROM task ORDER BY task DESC)"),
+			    "old7-1.077 1794269800000000005,align_sample_00500-e8d4a51000.120000000000 "
+			    "1794269800000000000");
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM sqlite_temp_schema"), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+
+	run_sql(NOVEMBER, RECORDS_VERSION_2);
+	begin(&m);
+	send(&m, batch_of(3, 1, 1, "mine"));
+	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
+	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
+	assert_memory_equal(ask(NOVEMBER, all_of), rows, strlen("1|1|"));
+	assert_string_equal(ask(NOVEMBER, "SELECT engine || job || pod FROM run WHERE run = 'mine'"), "snakemake4711");
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM task WHERE unit = ''"), 2);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM sqlite_temp_schema"), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* A task's record that comes again, or completes an earlier one, replaces it. */
+static void test_tasks(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_process p;
+	struct record_task t;
+	struct record_run run;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	records_run("r", "running", 1000 * SECOND, &run);
+	run.engine = skep_mock_text("snakemake");
+	run.origin = skep_mock_text("workflow");
+	run.parent_run = skep_mock_text("slurm-1");
+	records_add_run(b, &run);
+	records_process(0, "r", &p);
+	p.step = skep_mock_text("make: a.o");
+	records_add_process(b, &p);
+	for (unsigned i = 0; i < 3; i++) {
+		records_task(i, "r", &t);
+		records_add_task(b, &t);
+	}
+	t.sample = skep_mock_text("sample=late");
+	records_add_task(b, &t);
+	t.sample = skep_mock_text("sample=early");
+	t.end_ns = 0;
+	records_add_task(b, &t);
+	/* a name that came late, by a clock that was set back a little; the first record then comes again */
+	records_task(1, "r", &t);
+	t.sample = skep_mock_text("sample=file");
+	t.name_source = skep_mock_text("file");
+	t.end_ns -= 5;
+	records_add_task(b, &t);
+	records_task(1, "r", &t);
+	records_add_task(b, &t);
+	records_task(0, "another", &t);
+	records_add_task(b, &t);
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM task"), 4);
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(sample) FROM (SELECT sample FROM task t JOIN run r ON r.id = "
+					  "t.run WHERE r.run = 'r' ORDER BY task_id)"),
+			    "sample=a,sample=file,sample=late");
+	assert_string_equal(ask(NOVEMBER, "SELECT engine || origin || parent_run FROM run WHERE run = 'r'"),
+			    "snakemakeworkflowslurm-1");
+	assert_string_equal(ask(NOVEMBER, "SELECT t.requested_cpus || ' ' || t.requested_source || ' ' || s.s FROM proc p JOIN dict i "
+					  "ON i.id = p.task_id JOIN dict s ON s.id = p.step JOIN task t ON t.run = p.run "
+					  "AND t.task_id = i.s"),
+			    "2.5 environ make: a.o");
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 0);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'task'"), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* ---- bounds ------------------------------------------------------------------- */
@@ -850,7 +1034,7 @@ static void test_budget_of_a_user(void **state)
 	skep_mock_option(&m, "min_free", "0");
 	assert_int_equal(skep_mock_start(&m), 0);
 	send(&m, large_batch(1, 100, 7));
-	for (uint64_t id = 2; id <= 41; id++) {
+	for (uint64_t id = 2; id <= 51; id++) {
 		b = large_batch(id, 500, 1000);
 		memset(&m.answer, 0, sizeof(m.answer));
 		send(&m, b);
@@ -858,21 +1042,21 @@ static void test_budget_of_a_user(void **state)
 			assert_non_null(strstr(m.why, "share of the lake"));
 		refused += m.answer.rejected;
 	}
-	send(&m, large_batch(42, 100, 8));
+	send(&m, large_batch(52, 100, 8));
 	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid IN (7, 8) AND length(argv) = 6144"), 200);
 	assert_int_equal(
 		count_all("SELECT count(*) FROM proc WHERE uid = 1000 AND length(argv) < 200 AND argv_total = 6144"),
 		skep_mock_counter(&m, "rows_cut"));
-	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 17 * MIB);
+	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 19 * MIB);
 	assert_true(refused > 0);
 	/* every record is stored or refused, and in the sums */
-	assert_int_equal(count_all("SELECT count(*) FROM proc") + refused, 40 * 500 + 200);
-	assert_int_equal(skep_mock_counter(&m, "rows"), 40 * 500 + 200 - refused);
+	assert_int_equal(count_all("SELECT count(*) FROM proc") + refused, 50 * 500 + 200);
+	assert_int_equal(skep_mock_counter(&m, "rows"), 50 * 500 + 200 - refused);
 	for (uint64_t i = 0; i < 500; i++) {
 		records_process(i, "", &p);
-		cpu += p.cpu_ns * (i < 100 ? 42 : 40);
+		cpu += p.cpu_ns * (i < 100 ? 52 : 50);
 	}
-	assert_int_equal(count_all("SELECT sum(calls) FROM rollup_day"), 40 * 500 + 200);
+	assert_int_equal(count_all("SELECT sum(calls) FROM rollup_day"), 50 * 500 + 200);
 	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_day"), cpu);
 	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_run_tool"), cpu);
 	assert_true(folder_bytes() < 48 * MIB);
@@ -1409,6 +1593,7 @@ int main(void)
 		cmocka_unit_test(test_chosen_names),
 		cmocka_unit_test_setup(test_boot_of_batch, set_up),
 		cmocka_unit_test_setup(test_rows, set_up),
+		cmocka_unit_test_setup(test_carried, set_up),
 		cmocka_unit_test_setup(test_rollups_add_up, set_up),
 		cmocka_unit_test_setup(test_applied_once, set_up),
 		cmocka_unit_test_setup(test_process_before_its_run, set_up),
@@ -1426,6 +1611,8 @@ int main(void)
 		cmocka_unit_test_setup(test_damaged_header, set_up),
 		cmocka_unit_test_setup(test_damaged_middle, set_up),
 		cmocka_unit_test_setup(test_refused_files, set_up),
+		cmocka_unit_test_setup(test_migration, set_up),
+		cmocka_unit_test_setup(test_tasks, set_up),
 		cmocka_unit_test_setup(test_options, set_up),
 		cmocka_unit_test_setup(test_busy_and_removed, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,65 @@ static void user(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void write_conf(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void expect_conf(const char *path, const char *text, int want_err, const char *want)
+{
+	char *lake = NULL, why[512] = "";
+	int err;
+
+	write_conf(path, text);
+	err = lake_configured(&lake, why, sizeof(why));
+	assert_int_equal(err, want_err);
+	if (err)
+		assert_non_null(strstr(why, want));
+	else
+		assert_string_equal(lake ? lake : "none", want);
+	free(lake);
+}
+
+/* skep.conf names the lake, but $SKEP_LAKE comes first, and `skep run` writes to no server. */
+static void configured(void **state)
+{
+	char dir[] = "/tmp/skep-lakepath.XXXXXX", path[64], *lake = NULL, why[512];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/skep", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/skep/skep.conf", dir);
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	assert_int_equal(lake_configured(&lake, why, sizeof(why)), 0); /* no such file: nor one of the site here */
+	assert_null(lake);
+	expect_conf(path, "{}", 0, "none");
+	expect_conf(path, "{ \"lake\": \"there\" }", -EINVAL, "skep.conf:1:");
+	expect_conf(path, "{ \"lak\": \"/x\" }", -EINVAL, "lake");
+	expect_conf(path, "{", -EINVAL, "skep.conf");
+	assert_int_equal(lake_default_path(&lake), -EINVAL);
+	expect_conf(path, "// mine\n{ \"lake\": \"/data/lake\" }", 0, "/data/lake");
+	check("/data/lake");
+	setenv("SKEP_LAKE", "/tmp/x", 1);
+	check("/tmp/x");
+	setenv("SKEP_LAKE", "clickhouse://host/db", 1);
+	check("/data/lake");
+	unsetenv("SKEP_LAKE");
+	expect_conf(path, "{ \"lake\": \"clickhouse://host/db\" }", 0, "clickhouse://host/db");
+	if (geteuid() == 0)
+		check("/var/lib/skep/lake");
+	unsetenv("XDG_CONFIG_HOME");
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	rmdir(dir);
+}
+
 static void two_lakes(void **state)
 {
 	char dir[] = "/tmp/skep-lakepath.XXXXXX", *missing;
@@ -115,6 +175,7 @@ int main(void)
 		cmocka_unit_test(root),
 		cmocka_unit_test(user),
 		cmocka_unit_test(two_lakes),
+		cmocka_unit_test(configured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,7 +279,7 @@ static void run_for(unsigned ms)
 	uv_timer_t enough;
 
 	uv_timer_init(&loop, &enough);
-	uv_update_time(&loop); /* a timer counts from the loop's time, which is that of its last run */
+	uv_update_time(&loop); /* a timer counts from the loop's time, which is the time of its last run */
 	uv_timer_start(&enough, on_enough, ms, 0);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_close((uv_handle_t *)&enough, NULL);

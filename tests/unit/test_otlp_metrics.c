@@ -143,16 +143,16 @@ static void any_table(void **state)
 	assert_non_null(memmem(only()->key, only()->key_len, "skep.tool\0samtools", 19));
 	assert_int_equal(only()->start_ns, 9 * S);
 	assert_int_equal(tell(), 5);
-	assert_int_equal(only()->told_ns, 11 * S);
+	assert_int_equal(only()->sent_ns, 11 * S);
 	assert_int_equal(tell(), 0); /* no new points */
 
 	/* Points of the same or an earlier time: the next point is later than the last, never earlier. */
 	add(&stream, 11 * S, &t, &v, true);
 	tell();
-	assert_int_equal(only()->told_ns, 11 * S + 1000000);
+	assert_int_equal(only()->sent_ns, 11 * S + 1000000);
 	add(&stream, 10 * S, &t, &v, true);
 	tell();
-	assert_int_equal(only()->told_ns, 11 * S + 2000000);
+	assert_int_equal(only()->sent_ns, 11 * S + 2000000);
 	metrics_free(&m);
 }
 
@@ -281,11 +281,11 @@ static void clock_set_back(void **state)
 	metrics_clock(&m, "boot", before);
 	assert_int_equal(metrics_add(&m, &r, &v, before, true), 0);
 	tell();
-	assert_int_equal(only()->told_ns, 7300 * S);
+	assert_int_equal(only()->sent_ns, 7300 * S);
 	metrics_clock(&m, "boot", after);
 	assert_int_equal(metrics_add(&m, &r, &v, after, true), 0);
 	tell();
-	assert_int_equal(only()->told_ns, 3700 * S);
+	assert_int_equal(only()->sent_ns, 3700 * S);
 	assert_int_equal(only()->start_ns, 3699 * S);
 	assert_int_equal(total_of("skep.site.thing.done.time"), 5);
 	metrics_clock(&m, "another boot", 0); /* another boot's time has no relation to this clock */

@@ -15,6 +15,7 @@
 
 #include "core/process/records.h"
 #include "sinks/otlp/request.h"
+#include "tests/unit/carried.h"
 
 #define S UINT64_C(1000000000)
 #define BOOT "0f0e0d0c-0b0a-4908-8706-050403020100"
@@ -127,6 +128,10 @@ static void hang_where_they_belong(void **state)
 	encode(&record_stream_task, &task.root_upid, &task); /* the same record twice gives the same span */
 	assert_int_equal(pb_len(&e.out[SIGNAL_TRACES]), n);
 	assert_memory_equal(pb_data(&e.out[SIGNAL_TRACES]), first, n);
+	task.task = skep_mock_text("a name that came later");
+	encode(&record_stream_task, &task.root_upid, &task);
+	assert_true(has(2, task_span, SKEP_SPAN_ID) && pb_len(&e.out[SIGNAL_TRACES]) > n);
+	task.task = skep_mock_text("align");
 
 	p = process_of("7-9.1", "");
 	encode(&record_stream_process, &p.upid, &p);
@@ -238,10 +243,113 @@ static void long_names(void **state)
 	assert_true(has_name(name, 256, 253));
 }
 
+/* Whether the request has it: KeyValue { key = 1, value = 2 }, AnyValue { string = 1, int = 3, double = 4 }. */
+static bool has_attribute(enum signal signal, const struct carried *c)
+{
+	uint8_t want[256], *at = want;
+	uint64_t number = (uint64_t)c->number;
+
+	*at++ = 1 << 3 | 2;
+	*at++ = (uint8_t)strlen(c->otlp);
+	at = mempcpy(at, c->otlp, strlen(c->otlp));
+	*at++ = 2 << 3 | 2;
+	if (c->field->type == SKEP_T_STR) {
+		*at++ = (uint8_t)(strlen(c->value) + 2);
+		*at++ = 1 << 3 | 2;
+		*at++ = (uint8_t)strlen(c->value);
+		at = mempcpy(at, c->value, strlen(c->value));
+	} else if (c->field->type == SKEP_T_F64) {
+		*at++ = 9;
+		*at++ = 4 << 3 | 1;
+		at = mempcpy(at, &c->number, 8);
+	} else {
+		*at++ = 3;
+		*at++ = 3 << 3;
+		*at++ = (uint8_t)(number | 0x80);
+		*at++ = (uint8_t)(number >> 7);
+	}
+	return memmem(pb_data(&e.out[signal]), pb_len(&e.out[signal]), want, (size_t)(at - want)) != NULL;
+}
+
+/* Spans, and the events of runs and processes, have each field under the name on the page. */
+static void carry_what_the_page_lists(void **state)
+{
+	union carried_record records[3];
+	struct skep_mock_batch *b = carried_batch(records);
+	const struct carried *all;
+	size_t n = carried_read(&all);
+
+	(void)state;
+	e.wanted[SIGNAL_LOGS] = true;
+	b->batch.boot_id = BOOT;
+	assert_int_equal(encoder_batch(&e, &b->batch, true), 0);
+	assert_int_equal(e.n_out[SIGNAL_TRACES], 3);
+	assert_int_equal(e.n_out[SIGNAL_LOGS], 2);
+	for (size_t i = 0; i < n; i++) {
+		if (!has_attribute(SIGNAL_TRACES, &all[i]))
+			fail_msg("no span has %s with \"%s\"", all[i].otlp, all[i].value);
+		if (all[i].stream != &record_stream_task && !has_attribute(SIGNAL_LOGS, &all[i]))
+			fail_msg("no event has %s with \"%s\"", all[i].otlp, all[i].value);
+	}
+	skep_mock_batch_free(b);
+}
+
+static bool logged(const char *text)
+{
+	return memmem(pb_data(&e.out[SIGNAL_LOGS]), pb_len(&e.out[SIGNAL_LOGS]), text, strlen(text)) != NULL;
+}
+
+/* A finding is an event with a severity, in the trace of its run; no span, and no series. */
+static void findings_are_events(void **state)
+{
+	struct record_finding f = { .id = skep_mock_text("0123456789abcdef"),
+				    .kind = skep_mock_text("stall"),
+				    .severity = skep_mock_text("warn"),
+				    .state = skep_mock_text("open"),
+				    .run = skep_mock_text("r1"),
+				    .task = skep_mock_text("align"),
+				    .upid = { .pid = 7, .start_ns = 9 },
+				    .value = 700,
+				    .unit = skep_mock_text("By"),
+				    .evidence = skep_mock_text("it did nothing"),
+				    .advice = skep_mock_text("look at it") };
+	const char *const said[] = { "skep.finding", "skep.finding.kind", "skep.finding.id", "0123456789abcdef",
+				     "stall: it did nothing", "WARN", "align", "look at it", "skep.finding.unit", "By",
+				     "process.pid", "skep.finding.value" };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, 0);
+	uint8_t trace[2 + SKEP_TRACE_ID] = { 9 << 3 | 2, SKEP_TRACE_ID };
+	double value = 700;
+
+	(void)state;
+	e.wanted[SIGNAL_LOGS] = e.wanted[SIGNAL_METRICS] = true;
+	b->batch.boot_id = BOOT;
+	skep_mock_batch_add(b, &record_stream_finding, &f.upid, 5 * S, &f, NULL);
+	assert_int_equal(encoder_batch(&e, &b->batch, true), 0);
+	assert_int_equal(e.n_out[SIGNAL_LOGS], 1);
+	assert_int_equal(e.n_out[SIGNAL_TRACES] + e.n_out[SIGNAL_METRICS], 0);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (!logged(said[i]))
+			fail_msg("the event does not say %s", said[i]);
+	assert_false(logged("skep.unit")); /* systemd's */
+	assert_non_null(memmem(pb_data(&e.out[SIGNAL_LOGS]), pb_len(&e.out[SIGNAL_LOGS]), &value, sizeof(value)));
+	assert_non_null(memmem(pb_data(&e.out[SIGNAL_LOGS]), pb_len(&e.out[SIGNAL_LOGS]), trace, 2));
+	skep_mock_batch_free(b);
+
+	b = skep_mock_batch_new(2, 0);
+	b->batch.boot_id = BOOT;
+	f.state = skep_mock_text("closed");
+	skep_mock_batch_add(b, &record_stream_finding, &f.upid, 6 * S, &f, NULL);
+	assert_int_equal(encoder_batch(&e, &b->batch, true), 0);
+	assert_true(logged("INFO") && logged("stall is over"));
+	skep_mock_batch_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(carry_what_the_page_lists, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hang_where_they_belong, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(findings_are_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(result_of_what_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(spans_per_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(long_names, set_up, tear_down),

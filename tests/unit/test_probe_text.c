@@ -19,9 +19,9 @@
 
 static bool u64(const char *s, uint64_t *ret)
 {
-	struct text t = text_of(s);
+	struct text t = skep_text_of(s);
 
-	return text_u64(&t, ret);
+	return skep_text_u64(&t, ret);
 }
 
 static void numbers(void **state)
@@ -43,24 +43,24 @@ static void numbers(void **state)
 	assert_false(u64("", &v));
 	assert_false(u64("  ", &v));
 
-	t = text_of("2.50 1.125 3 .5 1.x 1.1234567890");
-	assert_true(text_f64(&t, &d) && d == 2.5);
-	assert_true(text_f64(&t, &d) && d == 1.125);
-	assert_true(text_f64(&t, &d) && d == 3);
-	assert_false(text_f64(&t, &d)); /* .5 */
-	assert_false(text_f64(&t, &d));
-	assert_false(text_f64(&t, &d));
+	t = skep_text_of("2.50 1.125 3 .5 1.x 1.1234567890");
+	assert_true(skep_text_f64(&t, &d) && d == 2.5);
+	assert_true(skep_text_f64(&t, &d) && d == 1.125);
+	assert_true(skep_text_f64(&t, &d) && d == 3);
+	assert_false(skep_text_f64(&t, &d)); /* .5 */
+	assert_false(skep_text_f64(&t, &d));
+	assert_false(skep_text_f64(&t, &d));
 }
 
 static void lines(void **state)
 {
-	struct text t = text_of("one\n\ntwo  \r"), line;
+	struct text t = skep_text_of("one\n\ntwo  \r"), line;
 
 	(void)state;
-	assert_true(text_line(&t, &line) && text_is(line, "one"));
-	assert_true(text_line(&t, &line) && text_len(line) == 0);
-	assert_true(text_line(&t, &line) && text_is(text_trim(line), "two"));
-	assert_false(text_line(&t, &line));
+	assert_true(skep_text_line(&t, &line) && skep_text_is(line, "one"));
+	assert_true(skep_text_line(&t, &line) && skep_text_len(line) == 0);
+	assert_true(skep_text_line(&t, &line) && skep_text_is(skep_text_trim(line), "two"));
+	assert_false(skep_text_line(&t, &line));
 }
 
 static void lists(void **state)
@@ -68,16 +68,16 @@ static void lists(void **state)
 	uint64_t n = 99;
 
 	(void)state;
-	assert_true(text_list(text_of("0-3,8,10-11"), &n));
+	assert_true(skep_text_list(skep_text_of("0-3,8,10-11"), &n));
 	assert_int_equal(n, 7);
-	assert_true(text_list(text_of("0"), &n));
+	assert_true(skep_text_list(skep_text_of("0"), &n));
 	assert_int_equal(n, 1);
-	assert_true(text_list(text_of(""), &n)); /* as .../cpu/offline has it */
+	assert_true(skep_text_list(skep_text_of(""), &n)); /* as .../cpu/offline has it */
 	assert_int_equal(n, 0);
-	assert_false(text_list(text_of("3-1"), &n));
-	assert_false(text_list(text_of("0,"), &n));
-	assert_false(text_list(text_of("a"), &n));
-	assert_false(text_list(text_of("0-18446744073709551615"), &n));
+	assert_false(skep_text_list(skep_text_of("3-1"), &n));
+	assert_false(skep_text_list(skep_text_of("0,"), &n));
+	assert_false(skep_text_list(skep_text_of("a"), &n));
+	assert_false(skep_text_list(skep_text_of("0-18446744073709551615"), &n));
 }
 
 /* Larger than the buffer's first size, and read again when it is shorter. */
@@ -93,22 +93,22 @@ static void files(void **state)
 	assert_true(fd >= 0 && dir >= 0);
 	for (int i = 0; i < 5000; i++)
 		assert_int_equal(dprintf(fd, "%04d\n", i), 5);
-	assert_int_equal(text_read(&b, fd, &t), 0);
-	assert_int_equal(text_len(t), 25000);
+	assert_int_equal(skep_text_read(&b, fd, &t), 0);
+	assert_int_equal(skep_text_len(t), 25000);
 	assert_memory_equal(t.end - 5, "4999\n", 5);
 	assert_int_equal(ftruncate(fd, 6), 0);
-	assert_int_equal(text_read(&b, fd, &t), 0);
-	assert_int_equal(text_len(t), 6);
-	assert_int_equal(text_line_at(dir, path + 5, line, sizeof(line)), 0);
+	assert_int_equal(skep_text_read(&b, fd, &t), 0);
+	assert_int_equal(skep_text_len(t), 6);
+	assert_int_equal(skep_text_line_at(dir, path + 5, line, sizeof(line)), 0);
 	assert_string_equal(line, "0000");
-	assert_int_equal(text_line_at(dir, path + 5, line, 4), -EMSGSIZE);
-	assert_int_equal(text_u64_at(dir, path + 5, &v), 0);
+	assert_int_equal(skep_text_line_at(dir, path + 5, line, 4), -EMSGSIZE);
+	assert_int_equal(skep_text_u64_at(dir, path + 5, &v), 0);
 	assert_int_equal(v, 0);
-	assert_int_equal(text_u64_at(dir, "skep-is-not-there", &v), -ENOENT);
+	assert_int_equal(skep_text_u64_at(dir, "skep-is-not-there", &v), -ENOENT);
 	unlink(path);
 	close(dir);
 	close(fd);
-	text_buffer_free(&b);
+	skep_text_buffer_free(&b);
 }
 
 static void too_large(void **state)
@@ -121,9 +121,9 @@ static void too_large(void **state)
 	(void)state;
 	unlink(path);
 	assert_int_equal(ftruncate(fd, TEXT_MOST + 1), 0);
-	assert_int_equal(text_read(&b, fd, &t), -EFBIG);
+	assert_int_equal(skep_text_read(&b, fd, &t), -EFBIG);
 	close(fd);
-	text_buffer_free(&b);
+	skep_text_buffer_free(&b);
 }
 
 int main(void)

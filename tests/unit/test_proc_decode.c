@@ -192,8 +192,10 @@ static void *exec_record(size_t *ret_size)
 {
 	static const char filename[] = "x.sh", exe[] = "bash\0bin", cwd[] = "me\0home", cgroup[] = "job_1\0slurm",
 			  argv[] = "x.sh\0--password\0secret";
-	size_t size =
-		sizeof(struct proc_exec) + sizeof(filename) + sizeof(exe) + sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
+	static const struct proc_origin origin = { .group = 76, .tty = 1, .parent_comm = "0123456789abcde" };
+	static const struct proc_file file = { .size_bytes = 1265648, .modified_ns = UINT64_C(1682246096000000001) };
+	size_t size = sizeof(struct proc_exec) + sizeof(origin) + sizeof(file) + sizeof(filename) + sizeof(exe) +
+		      sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
 	struct proc_exec *r = calloc(1, size);
 	char *at = (char *)(r + 1);
 
@@ -210,6 +212,9 @@ static void *exec_record(size_t *ret_size)
 	r->cwd_len = sizeof(cwd);
 	r->cgroup_len = sizeof(cgroup);
 	r->argv_len = r->argv_total = sizeof(argv);
+	r->flags = PROC_EXEC_ORIGIN | PROC_EXEC_FILE | 2u << PROC_EXEC_UNKNOWN_SHIFT;
+	at = mempcpy(at, &origin, sizeof(origin));
+	at = mempcpy(at, &file, sizeof(file));
 	at = mempcpy(at, exe, sizeof(exe));
 	at = mempcpy(at, filename, sizeof(filename));
 	at = mempcpy(at, cwd, sizeof(cwd));
@@ -222,10 +227,12 @@ static void *exec_record(size_t *ret_size)
 static void variables_that_were_asked_for(void **state)
 {
 	static const char *names[] = { "TRACEPARENT", "SKEP_TASK", NULL },
+			  *wrong[] = { "A=B", "", "1A", "A_NAME_THAT_IS_LONGER_THAN_31_BYTES", NULL },
 			  *nine[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", NULL };
 	static const char block[] = "SKEP_TASK=align\0SKEP_TASKS=no\0HOME=/root\0XSKEP_TASK=no\0TRACEPARENT=",
 			  plain[] = "SKEP_TASK=align\0TRACEPARENT=";
-	struct proc_environ_name words[PROC_ENVIRON_NAMES];
+	static struct proc_environ_table table;
+	const char *refused = NULL;
 	char long_one[400], ret[PROC_ENVIRON_MAX + 1];
 	struct proc_exec *r;
 	size_t size, len;
@@ -233,20 +240,21 @@ static void variables_that_were_asked_for(void **state)
 	(void)state;
 	st.opt_environ = names;
 	assert_int_equal(proc_environ_check(NULL, &st), 0);
-	assert_int_equal(proc_environ_names(&st, words), 2);
-	assert_memory_equal(words[1].words, "SKEP_TASK=\0\0\0\0\0\0", 16);
-	assert_int_equal(words[1].masks[1], 0xffff); /* two of the second word's bytes */
-	assert_int_equal(words[1].masks[2], 0);
-	len = proc_environ_pick(&st, block, sizeof(block), ret, sizeof(ret));
+	assert_int_equal(proc_environ_option(&st, &st.environ), 2);
+	assert_memory_equal(st.environ.names[1].words, "SKEP_TASK=\0\0\0\0\0\0", 16);
+	assert_int_equal(st.environ.names[1].masks[1], 0xffff); /* two of the second word's bytes */
+	assert_int_equal(st.environ.names[1].masks[2], 0);
+	len = proc_environ_pick(&st.environ, block, sizeof(block), ret, sizeof(ret));
 	assert_int_equal(len, sizeof(plain));
 	assert_memory_equal(ret, plain, len);
 	/* cut, and without room for a second one */
 	memset(long_one, 'x', sizeof(long_one));
 	memcpy(long_one, "SKEP_TASK=", 10);
-	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, sizeof(ret)), PROC_ENVIRON_ENTRY);
+	assert_int_equal(proc_environ_pick(&st.environ, long_one, sizeof(long_one), ret, sizeof(ret)),
+			 PROC_ENVIRON_ENTRY);
 	assert_int_equal(ret[PROC_ENVIRON_ENTRY - 1], 0);
-	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, PROC_ENVIRON_ENTRY - 1), 0);
-	assert_int_equal(proc_environ_pick(&st, "", 0, ret, sizeof(ret)), 0);
+	assert_int_equal(proc_environ_pick(&st.environ, long_one, sizeof(long_one), ret, PROC_ENVIRON_ENTRY - 1), 0);
+	assert_int_equal(proc_environ_pick(&st.environ, "", 0, ret, sizeof(ret)), 0);
 
 	/*
 	 * Variables behind the arguments of an exec. A variable that this probe did not ask for comes from the kernel
@@ -265,8 +273,7 @@ static void variables_that_were_asked_for(void **state)
 	assert_int_equal(proc_decode_ring(NULL, &st, r, size + sizeof(block)), -EBADMSG);
 	free(r);
 
-	for (size_t i = 0; i < 4; i++) {
-		static const char *wrong[] = { "A=B", "", "1A", "A_NAME_THAT_IS_LONGER_THAN_31_BYTES" };
+	for (size_t i = 0; wrong[i]; i++) {
 		const char *one[] = { wrong[i], NULL };
 
 		st.opt_environ = one;
@@ -275,8 +282,72 @@ static void variables_that_were_asked_for(void **state)
 	st.opt_environ = nine;
 	assert_int_equal(proc_environ_check(NULL, &st), -EINVAL);
 	st.opt_environ = NULL;
-	assert_int_equal(proc_environ_names(&st, words), 0);
-	assert_int_equal(proc_environ_pick(&st, block, sizeof(block), ret, sizeof(ret)), 0);
+	assert_int_equal(proc_environ_option(&st, &table), 0);
+	assert_int_equal(proc_environ_pick(&table, block, sizeof(block), ret, sizeof(ret)), 0);
+	assert_int_equal(proc_environ_add(&table, 0, wrong, &refused), 0);
+	assert_ptr_equal(refused, wrong[3]);
+}
+
+/* 64 names and the option's 8, most of which begin alike. */
+static void names_of_boundaries(void **state)
+{
+	static const char *own[] = { "A", "B", "C", "D", "E", "F", "G", "H", NULL };
+	static char text[PROC_BOUNDARY_NAMES + 1][32];
+	const char *names[PROC_BOUNDARY_NAMES + 2], *refused = NULL;
+	char block[8192], ret[PROC_ENVIRON_MAX + 1];
+	struct proc_exec *r;
+	size_t len = 0, size;
+
+	(void)state;
+	for (unsigned i = 0; i <= PROC_BOUNDARY_NAMES; i++) {
+		snprintf(text[i], sizeof(text[i]), i % 2 ? "AIRFLOW_CTX_%u" : "SLURM_%u", i);
+		names[i] = text[i];
+	}
+	names[PROC_BOUNDARY_NAMES] = NULL;
+	st.opt_environ = own;
+	assert_int_equal(proc_environ_option(&st, &st.environ), PROC_ENVIRON_NAMES);
+	assert_int_equal(proc_environ_add(&st.environ, PROC_ENVIRON_NAMES, names, &refused), PROC_ENVIRON_ALL);
+	assert_null(refused);
+	names[PROC_BOUNDARY_NAMES] = text[PROC_BOUNDARY_NAMES];
+	names[PROC_BOUNDARY_NAMES + 1] = NULL;
+	proc_environ_option(&st, &st.environ);
+	assert_int_equal(proc_environ_add(&st.environ, PROC_ENVIRON_NAMES, names, &refused), PROC_ENVIRON_ALL);
+	assert_ptr_equal(refused, text[PROC_BOUNDARY_NAMES]);
+	for (unsigned i = 0; i <= PROC_BOUNDARY_NAMES; i++)
+		len += (size_t)sprintf(block + len, "%s=%u%c%sX=%u%c", text[i], i, 0, text[i], i, 0);
+	size = proc_environ_pick(&st.environ, block, len, ret, sizeof(ret));
+	for (unsigned i = 0, at = 0; i < PROC_BOUNDARY_NAMES; i++) {
+		char wanted[64];
+
+		snprintf(wanted, sizeof(wanted), "%.31s=%u", text[i], i);
+		assert_true(at < size);
+		assert_string_equal(ret + at, wanted);
+		at += (unsigned)strlen(wanted) + 1;
+		if (i == PROC_BOUNDARY_NAMES - 1)
+			assert_int_equal(at, size);
+	}
+
+	/* Secrets are blanked, as in arguments. */
+	r = exec_record(&size);
+	r = realloc(r, size + 9);
+	assert_non_null(r);
+	memcpy((char *)r + size, "B=secret", 9);
+	r->environ_len = 9;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size + 9), 0);
+	assert_int_equal(got.exec.environ.len, 6);
+	assert_string_equal(got.exec.environ.ptr, "B=***");
+	free(r);
+
+	/* The flag of the record: only if the whole environment was searched. */
+	r = exec_record(&size);
+	r->flags |= PROC_EXEC_BOUNDARY;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
+	assert_true(got.exec.flags & SKEP_EXEC_BOUNDARY);
+	r->flags |= PROC_EXEC_ENVIRON_FAULT;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
+	assert_false(got.exec.flags & SKEP_EXEC_BOUNDARY);
+	free(r);
+	st.opt_environ = NULL;
 }
 
 static void exec_is_decoded(void **state)
@@ -297,6 +368,12 @@ static void exec_is_decoded(void **state)
 	assert_string_equal(got.exe, "/bin/bash");
 	assert_string_equal(got.cwd, "/home/me");
 	assert_string_equal(got.comm, "0123456789abcdef");
+	assert_int_equal(got.exec.group_leader, 76);
+	assert_int_equal(got.exec.exe_size_bytes, 1265648);
+	assert_int_equal(got.exec.exe_modified_ns, UINT64_C(1682246096000000001));
+	assert_int_equal(got.exec.flags, SKEP_EXEC_TTY | 2u << SKEP_EXEC_UNKNOWN_SHIFT);
+	assert_int_equal(got.exec.parent_comm.len, 15);
+	assert_memory_equal(got.exec.parent_comm.ptr, "0123456789abcde", 15);
 	assert_string_equal(taught, "/slurm/job_1");
 	assert_int_equal(taught_id, 99);
 	/* redacted before it leaves, and not marked as cut for that */
@@ -603,6 +680,7 @@ int main(void)
 		cmocka_unit_test_setup(cut_arguments_say_so, setup),
 		cmocka_unit_test_setup(short_records_are_refused, setup),
 		cmocka_unit_test_setup(variables_that_were_asked_for, setup),
+		cmocka_unit_test_setup(names_of_boundaries, setup),
 		cmocka_unit_test_setup(oom_names_the_cgroup, setup),
 		cmocka_unit_test_setup(sweep_adds_threads_up, setup),
 		cmocka_unit_test_setup(sweep_cut_short_is_not_complete, setup),

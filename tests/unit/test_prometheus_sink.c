@@ -21,6 +21,7 @@
 #include "sinks/prometheus/httpd.h"
 #include "sinks/prometheus/names.h"
 #include "sinks/prometheus/store.h"
+#include "tests/unit/carried.h"
 #include "tests/unit/lake_records.h"
 
 static char page[4000000];
@@ -137,6 +138,38 @@ static bool near(double a, double b)
 	return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
+/* The metrics have the labels that the page lists. */
+static void test_carried(void **state)
+{
+	union carried_record records[3];
+	const struct carried *all;
+	size_t n = carried_read(&all), labels = 0;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, NULL);
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	send_batch(&m, carried_batch(records));
+	scrape(&m);
+	for (size_t i = 0; i < n; i++) {
+		char want[200];
+
+		if (all[i].stream == &record_stream_task)
+			continue; /* no metrics */
+		snprintf(want, sizeof(want), "%s=\"%s\"", all[i].prometheus, all[i].value);
+		if (*all[i].prometheus && all[i].stream == &record_stream_process) {
+			labels++;
+			if (!strstr(page, want))
+				fail_msg("no metric has %s", want);
+		}
+		if (!*all[i].prometheus && strstr(page, all[i].value))
+			fail_msg("a label has %s", all[i].value);
+	}
+	assert_true(labels >= 8);
+	assert_non_null(strstr(page, "engine=\"engine of run\""));
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_counters(void **state)
 {
 	double cpu = 0;
@@ -153,7 +186,7 @@ static void test_counters(void **state)
 	assert_true(n > 30 && n < 1000);
 	assert_true(sum_of("skep_process_images_total", NULL, NULL, &n) == 1000);
 	assert_true(sum_of("skep_process_images_total", "tool=\"samtools sort\"", "host=\"h\\\"1\"", &n) > 0);
-	/* no label tells processes or runs apart; levels of single processes would mean nothing */
+	/* no label distinguishes processes or runs; levels of single processes would mean nothing */
 	assert_null(strstr(page, "pid="));
 	assert_null(strstr(page, "run-7"));
 	assert_null(strstr(page, "rss_peak"));
@@ -232,6 +265,61 @@ static void test_levels(void **state)
 	assert_true(sum_of("skep_ledger_amount", "item=\"excluded\"", NULL, &n) == 30);
 	assert_int_equal(n, 1);
 	assert_non_null(strstr(page, "# TYPE skep_ledger_amount gauge\n"));
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void add_finding(struct skep_mock_batch *b, uint64_t time, const char *state, const char *container)
+{
+	struct skep_context ctx = { .size = sizeof(ctx), .tool = skep_mock_text("x"), .container = skep_mock_text(container) };
+	struct skep_upid upid = { .pid = 7, .start_ns = 9 };
+	struct record_finding f = {
+		.id = skep_mock_text(container),
+		.kind = skep_mock_text("stall"),
+		.severity = skep_mock_text("warn"),
+		.state = skep_mock_text(state),
+		.container = ctx.container,
+		.task = skep_mock_text(container),
+		.upid = upid,
+		.value = 700,
+	};
+
+	skep_mock_batch_add(b, &record_stream_finding, &upid, time, &f, &ctx);
+}
+
+/* Begun and ended ones by kind, however many processes and containers they are about, and how many are open. */
+static void test_findings(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_findings open = { .kind = skep_mock_text("stall"), .open = 2 };
+	struct skep_mock m;
+	unsigned n;
+
+	(void)state;
+	begin(&m, NULL, NULL);
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	add_finding(b, 5 * SECOND, "open", "c1");
+	add_finding(b, 5 * SECOND, "open", "c2");
+	skep_mock_batch_add(b, &record_stream_findings, NULL, 5 * SECOND, &open, NULL);
+	add_finding(b, 6 * SECOND, "closed", "c1");
+	open.open = 1;
+	skep_mock_batch_add(b, &record_stream_findings, NULL, 6 * SECOND, &open, NULL);
+	send_batch(&m, b);
+	scrape(&m);
+	assert_true(sum_of("skep_findings_total", "kind=\"stall\"", "state=\"open\"", &n) == 2);
+	assert_int_equal(n, 1);
+	assert_true(sum_of("skep_findings_total", "severity=\"warn\"", "state=\"closed\"", &n) == 1);
+	assert_true(sum_of("skep_findings_open", "kind=\"stall\"", NULL, &n) == 1);
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(page, "# TYPE skep_findings_open gauge\n"));
+	assert_null(strstr(page, "container=\"c1\""));
+	assert_null(strstr(page, "skep_finding_"));
+	b = skep_mock_batch_new(2, RECORDS_OFFSET);
+	open.open = 0;
+	skep_mock_batch_add(b, &record_stream_findings, NULL, 7 * SECOND, &open, NULL);
+	send_batch(&m, b);
+	scrape(&m);
+	assert_true(sum_of("skep_findings_open", NULL, NULL, &n) == 0);
+	assert_int_equal(n, 1); /* 0, and not gone: an alert ends by it */
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -398,6 +486,7 @@ static void test_clients(void **state)
 	static char large[9000];
 	int fd[HTTPD_CONNECTIONS + 1], slow;
 	struct skep_mock m;
+	bool refused = true;
 
 	(void)state;
 	begin(&m, NULL, NULL);
@@ -427,6 +516,25 @@ static void test_clients(void **state)
 	assert_true(send(slow, "lthy HTTP/1.1\r\n\r\n", 17, 0) == 17);
 	receive(&m, slow);
 	assert_int_equal(strncmp(page, "HTTP/1.1 200 OK", 15), 0);
+	/* Clients trickle a request: the server ends them after HTTPD_TOTAL_S, and another client has their place. */
+	for (unsigned i = 0; i < HTTPD_CONNECTIONS; i++) {
+		fd[i] = dial(&m, logged);
+		assert_true(send(fd[i], "GET /", 5, 0) == 5);
+	}
+	skep_mock_poll(&m, 100);
+	skep_mock_advance(&m, (HTTPD_TOTAL_S - 1) * SECOND);
+	assert_int_equal(recv(fd[0], page, 1, MSG_DONTWAIT), -1);
+	for (int tries = 0; tries < 60 && refused; tries++) { /* 6 s: less than HTTPD_IDLE_S */
+		skep_mock_advance(&m, HTTPD_TOTAL_S * SECOND);
+		usleep(100000);
+		slow = dial(&m, logged);
+		skep_mock_poll(&m, 100);
+		refused = recv(slow, page, 1, MSG_DONTWAIT) == 0;
+		close(slow);
+	}
+	assert_false(refused);
+	for (unsigned i = 0; i < HTTPD_CONNECTIONS; i++)
+		assert_closed_within(fd[i], 1);
 	/* The server closes a connection over the limit at once, and an idle one after HTTPD_IDLE_S. */
 	for (unsigned i = 0; i <= HTTPD_CONNECTIONS; i++)
 		fd[i] = dial(&m, logged);
@@ -584,6 +692,7 @@ static void test_chosen_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_carried), cmocka_unit_test(test_findings),
 		cmocka_unit_test(test_names),   cmocka_unit_test(test_counters),      cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_older_boot),    cmocka_unit_test(test_any_stream),
 		cmocka_unit_test(test_clients), cmocka_unit_test(test_chosen_labels), cmocka_unit_test(test_listen),

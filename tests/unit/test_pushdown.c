@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_pushdown.c - filters/pushdown.c and the kernel's half of a decision (include/skep/rules.h), compiled
- * here as in the kernel. On generated rules and processes the clauses decide as the whole expressions do, and leave to
- * user space what they cannot know.
+ * here as in the kernel. On generated rules and processes the clauses decide as the whole expressions do, or leave the
+ * decision to user space.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
  * that blocks it. A stopped worker (SIGSTOP) stands for one that waits in the kernel.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -64,6 +70,16 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_files(void **state)
+{
+	(void)state;
+	waiting = 0;
+	assert_int_equal(reader_fork_files("test", &t.process), 0);
+	assert_int_equal(uv_loop_init(&t.loop), 0);
+	assert_int_equal(reader_new(&t.loop, &t.process, deliver, &t.reader), 0);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -71,6 +87,7 @@ static int teardown(void **state)
 	uv_run(&t.loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&t.loop), 0);
 	reader_end(&t.process);
+	reader_silent_ticks = READER_SILENT_TICKS; /* a test that failed may have left its own */
 	return 0;
 }
 
@@ -85,23 +102,39 @@ static bool is_worker(int pid)
 		name[0] = '\0';
 	if (f)
 		fclose(f);
-	return strcmp(name, "test: reader\n") == 0;
+	return strcmp(name, t.process.files ? "test: file read\n" : "test: reader\n") == 0;
+}
+
+/* 0: it has none. */
+static pid_t child_of(pid_t parent)
+{
+	char path[64];
+	FILE *f;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+/* Stands for the service manager of a unit: starts the next keeper when one has ended.  0: the keeper is a child. */
+static pid_t manager;
+
+static pid_t keeper(void)
+{
+	return manager ? child_of(manager) : t.process.pid;
 }
 
 /* The keeper's child once it has its name: from then on it ends with the keeper. */
 static pid_t worker(void)
 {
-	char path[64];
+	for (int i = 0; i < 4000; i++, usleep(5000)) {
+		pid_t pid = keeper() ? child_of(keeper()) : 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)t.process.pid, (int)t.process.pid);
-	for (int i = 0; i < 1000; i++, usleep(5000)) {
-		FILE *f = fopen(path, "re");
-		int pid = 0;
-
-		if (f && fscanf(f, "%d", &pid) != 1)
-			pid = 0;
-		if (f)
-			fclose(f);
 		if (pid > 0 && is_worker(pid))
 			return pid;
 	}
@@ -284,7 +317,6 @@ static void test_a_keeper_that_does_nothing(void **state)
 	run();
 	assert_int_equal(later.error, 0);
 	assert_int_equal(reader_stats(t.reader).stuck, 0);
-	reader_silent_ticks = READER_SILENT_TICKS;
 }
 
 /* Ctrl-Z stops the program's group; a SIGCONT to the program alone must leave no reader stopped. */
@@ -432,6 +464,441 @@ static void test_without_a_loop(void **state)
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), -EPIPE);
 }
 
+/* ---- engines' files --------------------------------------------------------------- */
+
+/* A folder with an engine's files, and what a user can put in their place. */
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s%s%s", folder, *name ? "/" : "", name);
+	return path;
+}
+
+static void put_file(const char *name, const char *text)
+{
+	FILE *f = fopen(in_folder(name), "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/test_reader.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[96];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static int setup_folder(void **state)
+{
+	return make_folder(state) || setup_files(state);
+}
+
+static int teardown_folder(void **state)
+{
+	return teardown(state) || remove_folder(state);
+}
+
+/* The answer to one request; error as the worker gave it. */
+static struct result read_file(const struct engine_file *file)
+{
+	struct result ret = { .error = 1 };
+	int err = reader_ask_file(t.reader, &t, file, on_text, &ret);
+
+	if (err) {
+		ret.error = err;
+		return ret;
+	}
+	waiting++;
+	run();
+	return ret;
+}
+
+static struct result read_lines(const char *name, uint32_t uid)
+{
+	const struct engine_file file = { .uid = uid, .gid = uid, .path = in_folder(name), .n_wanted = 1 };
+
+	return read_file(&file);
+}
+
+static struct result read_value(const char *name, const char *pointer)
+{
+	const struct engine_file file = { .uid = getuid(),
+					  .path = in_folder(name),
+					  .values = { pointer },
+					  .n_wanted = 1 };
+
+	return read_file(&file);
+}
+
+/* The rule of this command, as Snakemake's metadata has it. */
+static struct result find_rule(const char *where, const char *command, uint32_t uid)
+{
+	const struct engine_file file = {
+		.uid = uid,
+		.gid = uid,
+		.path = in_folder(where),
+		.where = "/shellcmd",
+		.values = { "/rule" },
+		.wanted = { { .text = { command, (uint32_t)strlen(command), (uint32_t)strlen(command) } } },
+		.n_wanted = 1,
+	};
+
+	return read_file(&file);
+}
+
+static void test_reads_files(void **state)
+{
+	struct result r;
+
+	(void)state;
+	put_file("run", "#!/bin/bash\n### name: 'FASTQC (S1)'\n");
+	r = read_lines("run", getuid());
+	assert_int_equal(r.error, 0);
+	assert_string_equal(r.cmdline, "#!/bin/bash\n### name: 'FASTQC (S1)'\n");
+	put_file("config", "{ \"Config\": { \"Image\": \"debian:12\", \"a/b\": [ 7, 2.5, null ] } }");
+	assert_string_equal(read_value("config", "/Config/Image").cmdline, "debian:12");
+	assert_string_equal(read_value("config", "/Config/a~1b/0").cmdline, "7");
+	assert_string_equal(read_value("config", "/Config/a~1b/1").cmdline, "2.5");
+	assert_string_equal(read_value("config", "/Config/a~1b/2").cmdline, "");
+	assert_string_equal(read_value("config", "/Config/a~1b/9").cmdline, "");
+	assert_string_equal(read_value("config", "/Config").cmdline, "");
+	assert_string_equal(read_value("config", "/Image/x").cmdline, "");
+	assert_int_equal(read_lines("none", getuid()).error, -ENOENT);
+	assert_int_equal(read_lines("../x", getuid()).error, -EINVAL);
+}
+
+static void test_finds_a_file_of_a_folder(void **state)
+{
+	(void)state;
+	put_file("b3V0", "{ \"rule\": \"align\", \"shellcmd\": \"\\n bwa mem\\n\" }");
+	put_file("b3V1", "{ \"rule\": \"align\", \"shellcmd\": \"bwa mem\" }");
+	put_file("b3V2", "{ \"rule\": \"sort\", \"shellcmd\": \"sort\" }");
+	put_file("b3V3", "{ \"rule\": \"script\", \"shellcmd\": null }");
+	put_file("half", "{ \"rule\": \"writing\", \"shellc");
+	assert_string_equal(find_rule("", " bwa mem", getuid()).cmdline, "align");
+	assert_string_equal(find_rule("", "sort", getuid()).cmdline, "sort");
+	assert_string_equal(find_rule("", "bwa", getuid()).cmdline, "");
+	assert_string_equal(find_rule("", "", getuid()).cmdline, "");
+	/* two rules with one command: no answer is better than a wrong one */
+	put_file("b3V4", "{ \"rule\": \"sort_again\", \"shellcmd\": \"sort\" }");
+	assert_string_equal(find_rule("", "sort", getuid()).cmdline, "");
+	assert_string_equal(find_rule("", "bwa mem", getuid()).cmdline, "align");
+	assert_int_equal(find_rule("b3V4", "sort", getuid()).error, -ENOTDIR);
+}
+
+/* What a user can put where skep looks for an engine's file. */
+static void test_hostile_files(void **state)
+{
+	char deep[4096], target[128];
+
+	(void)state;
+	assert_int_equal(mkfifo(in_folder("fifo"), 0666), 0);
+	assert_int_equal(read_lines("fifo", getuid()).error, -EINVAL);
+	put_file("secret", "{ \"rule\": \"secret\", \"shellcmd\": \"x\" }");
+	snprintf(target, sizeof(target), "%s/secret", folder);
+	assert_int_equal(symlink(target, in_folder("link")), 0);
+	assert_int_equal(read_lines("link", getuid()).error, -ELOOP);
+	assert_int_equal(mkdir(in_folder("meta"), 0755), 0);
+	assert_int_equal(symlink(target, in_folder("meta/link")), 0);
+	assert_int_equal(mkfifo(in_folder("meta/fifo"), 0666), 0);
+	assert_string_equal(find_rule("meta", "x", getuid()).cmdline, "");
+	assert_int_equal(symlink("meta", in_folder("meta2")), 0);
+	put_file("meta/real", "{ \"rule\": \"real\", \"shellcmd\": \"x\" }");
+	assert_string_equal(find_rule("meta", "x", getuid()).cmdline, "real");
+	assert_int_equal(find_rule("meta2", "x", getuid()).error, -ENOTDIR);
+	assert_int_equal(read_lines("meta2/real", getuid()).error, -ENOTDIR);
+	put_file("big", "");
+	assert_int_equal(truncate(in_folder("big"), 1 << 30), 0);
+	assert_int_equal(read_value("big", "/rule").error, -EFBIG);
+	assert_int_equal(read_lines("big", getuid()).error, 0);
+	memset(deep, '[', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	put_file("deep", deep);
+	assert_int_equal(read_value("deep", "/rule").error, -EBADMSG);
+	put_file("text", "no JSON");
+	assert_int_equal(read_value("text", "/rule").error, -EBADMSG);
+	assert_int_equal(read_lines("meta", getuid()).error, -EINVAL);
+	assert_int_equal(reader_stats(t.reader).stuck, 0);
+	assert_int_equal(reader_stats(t.reader).replaced, 0);
+}
+
+/* 100,000 files: the newest of those that the worker looks at, in bounded time. */
+static void test_a_folder_that_is_full(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		char name[16];
+		int fd;
+
+		snprintf(name, sizeof(name), "%u", i);
+		fd = open(in_folder(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	begin = uv_hrtime();
+	assert_int_equal(find_rule("", "x", getuid()).error, 0);
+	printf("a folder of 100,000 files took %.0f ms\n", (double)(uv_hrtime() - begin) / 1e6);
+	assert_int_equal(reader_stats(t.reader).replaced, 0);
+}
+
+static void test_reads_as_the_user(void **state)
+{
+	gid_t groups[] = { 4711 };
+	pid_t member;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	put_file("mine", "{ \"rule\": \"root's\", \"shellcmd\": \"x\" }");
+	assert_int_equal(chmod(in_folder("mine"), 0600), 0);
+	assert_int_equal(read_lines("mine", 65534).error, -EACCES);
+	assert_int_equal(read_lines("mine", 0).error, 0);
+	assert_string_equal(find_rule("", "x", 65534).cmdline, "");
+	assert_int_equal(chown(in_folder("mine"), 65534, 65534), 0);
+	assert_string_equal(find_rule("", "x", 65534).cmdline, "root's");
+	assert_int_equal(read_lines("mine", 65533).error, -EACCES);
+	/* a folder that only a further group of the user may search */
+	assert_int_equal(mkdir(in_folder("lab"), 0750), 0);
+	put_file("lab/run", "lab\n");
+	assert_int_equal(chown(in_folder("lab"), 0, 4711), 0);
+	assert_int_equal(read_lines("lab/run", 65534).error, -EACCES);
+	member = fork();
+	assert_true(member >= 0);
+	if (member == 0) {
+		if (setgroups(1, groups) < 0 || setresgid(65534, 65534, 65534) < 0 ||
+		    setresuid(65534, 65534, 65534) < 0)
+			_exit(1);
+		raise(SIGSTOP);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(member, NULL, WUNTRACED), member);
+	{
+		const struct engine_file file = { .uid = 65534, .gid = 65534, .pid = (uint32_t)member,
+						  .path = in_folder("lab/run"), .n_wanted = 1 };
+		const struct engine_file other = { .uid = 65533, .gid = 65533, .pid = (uint32_t)member,
+						   .path = file.path, .n_wanted = 1 };
+
+		assert_string_equal(read_file(&file).cmdline, "lab\n");
+		assert_int_equal(read_file(&other).error, -EACCES);
+	}
+	kill(member, SIGKILL);
+	waitpid(member, NULL, 0);
+	/* the worker is itself again */
+	assert_int_equal(read_lines("lab/run", 0).error, 0);
+}
+
+static void test_a_file_that_never_answers(void **state)
+{
+	(void)state;
+	put_file("run", "x\n");
+	kill(worker(), SIGSTOP);
+	assert_int_equal(read_lines("run", 1000).error, -ETIMEDOUT);
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+	assert_int_equal(reader_stats(t.reader).stuck, 1);
+}
+
+/* ---- the unit --------------------------------------------------------------------- */
+
+static char unit_path[80];
+
+static void manager_start(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), low = dup(fd);
+
+	/*
+	 * libuv opens a pipe of its own in each forked process, and closes it by its number in the next one. The
+	 * descriptor `low` keeps the pipe from the numbers that the keeper uses.  skepd forks before it uses libuv.
+	 */
+	assert_true(fd >= 0 && low >= 0);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", unit_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(chmod(unit_path, 0777), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	manager = fork();
+	assert_true(manager >= 0);
+	while (manager == 0) {
+		pid_t parent = getpid(), pid = fork();
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pid == 0 && getppid() == parent)
+			reader_serve("test", fd);
+		if (pid == 0)
+			_exit(1);
+		waitpid(pid, NULL, 0);
+	}
+	close(fd);
+	close(low);
+}
+
+static void manager_end(void)
+{
+	if (!manager)
+		return; /* a test that failed has ended it */
+	kill(manager, SIGKILL);
+	waitpid(manager, NULL, 0);
+	manager = 0;
+	assert_int_equal(unlink(unit_path), 0);
+}
+
+static int setup_unit(void **state)
+{
+	waiting = 0;
+	reader_reach_ns = 0;
+	if (make_folder(state))
+		return -1;
+	snprintf(unit_path, sizeof(unit_path), "%s/socket", folder);
+	manager_start();
+	return 0;
+}
+
+static void connect_to_unit(void)
+{
+	assert_int_equal(reader_of_unit(unit_path, &t.process), 0);
+	assert_int_equal(uv_loop_init(&t.loop), 0);
+	assert_int_equal(reader_new(&t.loop, &t.process, deliver, &t.reader), 0);
+}
+
+static int teardown_unit(void **state)
+{
+	int err = teardown(state);
+
+	manager_end();
+	reader_reach_ns = READER_REACH_NS;
+	return err || remove_folder(state);
+}
+
+/*
+ * Reads until a read fails: the keeper ends with the manager, and the worker with the keeper.  When the loop gets the
+ * last answer and the end of the unit in one turn, no request waits any more, and the next one finds no socket.
+ */
+static void read_until_the_end(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < 4000 && !err; i++, usleep(5000))
+		err = read_lines("run", getuid()).error;
+	assert_true(err == -EPIPE || err == -ENOENT);
+}
+
+static void test_a_unit(void **state)
+{
+	(void)state;
+	connect_to_unit();
+	put_file("run", "x\n");
+	assert_false(reader_stats(t.reader).ready);
+	assert_string_equal(read_lines("run", getuid()).cmdline, "x\n");
+	assert_true(reader_stats(t.reader).ready);
+	kill(worker(), SIGSTOP);
+	assert_int_equal(read_lines("run", 1000).error, -ETIMEDOUT);
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+	assert_int_equal(reader_stats(t.reader).stuck, 1);
+	/* the unit restarts, as in an upgrade */
+	kill(keeper(), SIGKILL);
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+	/* the unit is stopped, and comes back */
+	manager_end();
+	read_until_the_end();
+	assert_false(reader_stats(t.reader).ready);
+	assert_int_equal(read_lines("run", getuid()).error, -ENOENT);
+	manager_start();
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+	/* this program restarts: the unit serves the next one */
+	reader_close(t.reader);
+	uv_run(&t.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&t.loop), 0);
+	reader_end(&t.process);
+	connect_to_unit();
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+}
+
+/* Connects too often for a service manager. */
+static void test_a_unit_that_is_away(void **state)
+{
+	(void)state;
+	reader_reach_ns = UINT64_MAX;
+	connect_to_unit();
+	put_file("run", "x\n");
+	manager_end();
+	read_until_the_end();
+	manager_start();
+	assert_int_equal(read_lines("run", getuid()).error, -EPIPE);
+}
+
+/* A program of another user gets no keeper, and the unit waits for the right one. */
+static void test_a_unit_refuses_others(void **state)
+{
+	int status = -1;
+	pid_t other;
+
+	(void)state;
+	if (geteuid() == 0) {
+		other = fork();
+		assert_true(other >= 0);
+		if (other == 0) {
+			struct reader_stats stats;
+
+			if (setresuid(65534, 65534, 65534) < 0)
+				_exit(2);
+			reader_reach_ns = READER_REACH_NS;
+			connect_to_unit();
+			do {
+				uv_run(&t.loop, UV_RUN_ONCE);
+				stats = reader_stats(t.reader);
+			} while (stats.alive && !stats.ready);
+			_exit(stats.ready);
+		}
+		assert_int_equal(waitpid(other, &status, 0), other);
+		assert_int_equal(status, 0);
+	}
+	connect_to_unit();
+	put_file("run", "x\n");
+	assert_int_equal(read_lines("run", getuid()).error, 0);
+}
+
+static void test_packs_files(void **state)
+{
+	static char room[ENGINE_FILE_REQUEST], text[ENGINE_FILE_REQUEST];
+	struct engine_file file = { .uid = 1, .gid = 2, .pid = 3, .path = "/x", .where = "/w", .values = { "/a", "/b" },
+				    .wanted = { { .text = { "cmd", 3, 3 }, .since_ns = 5, .cut = true } },
+				    .n_wanted = 1 };
+	struct engine_file got;
+	ssize_t len = engine_file_pack(&file, room, sizeof(room));
+
+	(void)state;
+	assert_true(len > 0);
+	assert_int_equal(engine_file_unpack(room, (size_t)len, &got), 0);
+	assert_true(got.uid == 1 && got.gid == 2 && got.pid == 3 && got.n_wanted == 1 && got.wanted[0].since_ns == 5);
+	assert_true(got.wanted[0].cut && got.wanted[0].text.len == 3 && memcmp(got.wanted[0].text.ptr, "cmd", 3) == 0);
+	assert_string_equal(got.path, "/x");
+	assert_string_equal(got.where, "/w");
+	assert_string_equal(got.values[1], "/b");
+	assert_null(got.values[2]);
+	for (ssize_t n = 0; n < len; n++)
+		assert_int_equal(engine_file_unpack(room, (size_t)n, &got), -EBADMSG);
+	file.wanted[0].text = (struct skep_str){ text, sizeof(text), sizeof(text) };
+	assert_int_equal(engine_file_pack(&file, room, sizeof(room)), -EMSGSIZE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +916,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_subordinate_uids_are_their_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
 		cmocka_unit_test(test_without_a_loop),
+		cmocka_unit_test(test_packs_files),
+		cmocka_unit_test_setup_teardown(test_reads_files, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_finds_a_file_of_a_folder, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_hostile_files, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_a_folder_that_is_full, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_reads_as_the_user, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_a_file_that_never_answers, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_a_unit, setup_unit, teardown_unit),
+		cmocka_unit_test_setup_teardown(test_a_unit_that_is_away, setup_unit, teardown_unit),
+		cmocka_unit_test_setup_teardown(test_a_unit_refuses_others, setup_unit, teardown_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void names(void **state)
 {
 	(void)state;
 	assert_string_equal(reason_name(p), "tool");
-	p->wrapper = true; /* its tool is that of the wrapped command */
+	p->wrapper = true; /* its record has the tool of the wrapped command */
 	p->exe = "/usr/bin/nice";
 	assert_string_equal(reason_name(p), "nice");
 	p->exe = "";

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "cli/base/command.h"
 #include "cli/base/text.h"
 #include "cli/report/report.h"
 #include "cli/runs.h"
@@ -237,6 +238,9 @@ static void runs(void **state)
 	struct lake_run list[6];
 	struct reports *all[6];
 	struct lake_runs found = { .n = 6, .runs = list };
+	char *text_of_list = NULL;
+	size_t size_of_list;
+	FILE *listed;
 	json_t *json;
 
 	(void)state;
@@ -258,7 +262,26 @@ static void runs(void **state)
 		free(name);
 	}
 
-	json = runs_json(&found);
+	list[2].engine = "snakemake"; /* then the table has a column of engines */
+	for (size_t w = 0; w < 2; w++) {
+		struct paint_style style = { .width = w ? 120 : 150, .colour = PAINT_NEVER, .unicode = PAINT_ALWAYS };
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+
+		assert_non_null(f);
+		assert_int_equal(runs_print(&found, f, &style), 0);
+		fclose(f);
+		assert_non_null(strstr(text, " engine "));
+		assert_non_null(strstr(text, " snakemake "));
+		free(text);
+	}
+	listed = open_memstream(&text_of_list, &size_of_list);
+	assert_int_equal(runs_json(&found, listed), 0);
+	fclose(listed);
+	json = json_loads(text_of_list, 0, NULL);
+	free(text_of_list);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json, 2), "engine")), "snakemake");
 	assert_int_equal(json_array_size(json), 6);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(json, 0), "name")), "variants-nightly");
 	assert_int_equal(
@@ -269,12 +292,45 @@ static void runs(void **state)
 		reports_free(all[i]);
 }
 
+extern const struct command cmd_runs;
+
+/* --since and --until are read before the lake: a wrong value is wrong usage, a right one comes as far as the lake. */
+static void run_options(void **state)
+{
+	static const struct {
+		const char *option, *value;
+		int status;
+	} cases[] = {
+		{ "--since", "2h", 1 },
+		{ "--until", "2026-11-21T03:48:15Z", 1 },
+		{ "--since", "2026-11-21T03:48:15.5+01:00", 1 },
+		{ "--since", "yesterday", 2 },
+		{ "--until", "2026-11-21T03:48:15", 2 },
+		{ "--since", "2026-11-21T03:48:15+1", 2 },
+		{ "--user", "root", 1 },
+		{ "--user", "4294967294", 1 },
+		{ "--user", "no such user", 2 },
+		{ "--state", "failed", 1 },
+		{ "--state", "bad", 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *argv[] = { (char[]){ "runs" }, (char[]){ "--lake" }, (char[]){ "/nonexistent" },
+				 (char *)(uintptr_t)cases[i].option, (char *)(uintptr_t)cases[i].value, NULL };
+
+		optind = 0;
+		if (cmd_runs.run(5, argv) != cases[i].status)
+			fail_msg("%s %s", cases[i].option, cases[i].value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden),  cmocka_unit_test(ascii), cmocka_unit_test(fits),
 		cmocka_unit_test(colours), cmocka_unit_test(rows),  cmocka_unit_test(full_stream),
-		cmocka_unit_test(runs),
+		cmocka_unit_test(runs),    cmocka_unit_test(run_options),
 	};
 
 	/* The widths of letters come from the locale; C.UTF-8 is part of glibc since 2.35, Debian has had it longer. */

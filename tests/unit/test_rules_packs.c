@@ -146,6 +146,7 @@ static void typical_processes(void **state)
 		  { "containerd-shim", "containerd-shim", "/usr/bin/containerd-shim-runc-v2", ARGV("x"), 0, false,
 		    NULL },
 		  "host/container-runtimes" },
+		{ NULL, { "slurmd", "slurmd", "/usr/sbin/slurmd", ARGV("slurmd"), 0, false, NULL }, "host/schedulers" },
 		{ NULL,
 		  { "slurmstepd", "slurmstepd", "/usr/sbin/slurmstepd", ARGV("slurmstepd: [1.batch]"), 0, false, NULL },
 		  "host/schedulers" },

@@ -88,7 +88,7 @@ static void tried(void *arg, const struct rule *rule, uint64_t ns)
 	t->last = rule;
 }
 
-/* With a watcher the set decides the same, and names each rule that it tried, up to the one that matches. */
+/* With a watcher the set decides the same, and names each rule that it tried, up to the matching rule. */
 static void assert_watched(const struct ruleset *s, const char *tool, uint64_t uid)
 {
 	const struct rule_decision want = judge(s, tool, uid);

@@ -154,7 +154,7 @@ static void a_run_that_ended_meanwhile(void **state)
 	assert_string_equal(f.runs[0].id, "r1");
 }
 
-/* The saved identity survives whatever bytes it has, and a process that no longer exists gets its record. */
+/* The saved identity survives with any bytes, and a process that no longer exists gets its record. */
 static void who_they_are(void **state)
 {
 	char *saved;
@@ -227,6 +227,7 @@ static void names_that_are_not_text(void **state)
 					 .exe = str("/tmp/\xff") };
 	const struct run *read;
 	const struct task *task;
+	struct contained in = { 0 };
 	struct fixture next;
 	struct run *run;
 
@@ -247,6 +248,9 @@ static void names_that_are_not_text(void **state)
 	tell_live(&f, T0 + 3, 30, T0, 9, 4, 0, 0);
 	track_sweep_end(f.track, true, T0 + 3);
 	assert_int_equal(f.track->tasks.n, 1);
+	in.in[IN_POD] = str("p\xfe d");
+	containment_note(&run->contained, f.track->intern, &in, true);
+	containment_note(&f.track->tasks.first->contained, f.track->intern, &in, false);
 	saved = fixture_save(f.track, &size);
 	assert_int_equal(f.track->stats.unsaved, 0);
 
@@ -264,10 +268,15 @@ static void names_that_are_not_text(void **state)
 	assert_int_equal(read->argv_total, 99);
 	assert_int_equal(read->owner, 5);
 	assert_true(read->alone && read->restored && !read->ended);
+	assert_string_equal(read->contained.in[IN_POD]->text, "p\xfe d");
+	assert_int_equal(read->contained.from[IN_POD], CONTAINMENT_OF_ROOT);
+	assert_null(read->contained.in[IN_UNIT]);
 	task = next.track->tasks.first;
 	assert_non_null(task);
 	assert_string_equal(task->name->text, f.track->tasks.first->name->text);
 	assert_string_equal(task->name->text, environ + 10);
+	assert_string_equal(task->contained.in[IN_POD]->text, "p\xfe d");
+	assert_int_equal(task->contained.from[IN_POD], CONTAINMENT_OF_MEMBER);
 	assert_string_equal(
 		proctab_find(next.track->table, &(struct skep_upid) { .pid = 30, .start_ns = T0 })->environ->text,
 		"LANE=%41\xff");
@@ -325,6 +334,92 @@ static void one_that_cannot_be_saved(void **state)
 	free(argv);
 }
 
+static void make_widgets(uint64_t n)
+{
+	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
+	const struct fixture_facet rec = { .widgets = n };
+
+	track_facet(f.track, &fixture_facet, &who, &rec, T0 + 3);
+}
+
+/* The widgets of the process by the saved lines, and by the facets that were saved apart. */
+static void assert_restored(char *lines, size_t lines_size, const void *facets, size_t size, uint64_t widgets)
+{
+	struct fixture next;
+
+	fixture_open(&next, false, T0 + SECOND);
+	fixture_load(next.track, lines, lines_size); /* frees them */
+	saved_facets_read(next.track, facets, size);
+	for (size_t cut = 0; cut < size; cut++) /* a damaged piece changes nothing more */
+		saved_facets_read(next.track, facets, cut);
+	tell_exit(&next, T0 + 9, 10, T0, 0);
+	tell_final(&next, T0 + 10, 10, T0, 0, 1000, 0);
+	assert_int_equal(fixture_image(&next, 10, 0)->widgets, widgets);
+	fixture_close(&next);
+}
+
+/* Facets of a sampling probe do not change the line; the piece with all facets has them. */
+static void facets_that_were_saved_apart(void **state)
+{
+	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
+	const struct fixture_facet rec = { 0 };
+	struct skep_stream sampled = fixture_facet;
+	size_t before_size, after_size, size;
+	char *before, *after;
+	unsigned pids = 0;
+	void *facets;
+
+	(void)state;
+	sampled.flags = SKEP_STREAM_SAMPLE;
+	track_keep(f.track, false);
+	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
+	make_widgets(3);
+	saved_changed(f.track, count_line, &pids);
+	assert_int_equal(pids, 1u << 10);
+	pids = 0;
+	track_facet(f.track, &sampled, &who, &rec, T0 + 3);
+	saved_changed(f.track, count_line, &pids);
+	assert_int_equal(pids, 0);
+
+	before = fixture_save(f.track, &before_size);
+	make_widgets(4);
+	assert_int_equal(saved_facets(f.track, &facets, &size), 0);
+	make_widgets(5);
+	after = fixture_save(f.track, &after_size);
+	assert_restored(before, before_size, facets, size, 7);
+	assert_restored(after, after_size, facets, size, 12);
+	free(facets);
+}
+
+static void samples_that_were_saved_apart(void **state)
+{
+	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
+	const struct proc *p;
+	struct fixture next;
+	size_t lines_size, size;
+	char *lines;
+	void *samples;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
+	lines = fixture_save(f.track, &lines_size);
+	tell_live(&f, T0 + 5, 10, T0, 9, 4, 400, 0);
+	track_samples_out(f.track, 0, T0 + 6);
+	assert_int_equal(saved_samples(f.track, &samples, &size), 0);
+
+	fixture_open(&next, false, T0 + SECOND);
+	fixture_load(next.track, lines, lines_size); /* frees them */
+	saved_sampled(next.track, samples, size);
+	saved_restore(next.track);
+	p = proctab_find(next.track->table, &who);
+	assert_non_null(p);
+	assert_int_equal(p->last.cpu_ns, 400);
+	assert_non_null(p->sampled);
+	assert_int_equal(p->sampled->counters.cpu_ns, 400);
+	fixture_close(&next);
+	free(samples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +431,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_that_are_not_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_that_cannot_be_saved, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(facets_that_were_saved_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(samples_that_were_saved_apart, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

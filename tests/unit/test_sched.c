@@ -39,7 +39,7 @@ static void test_pressure(void **state)
 	assert_int_equal(full, 3);
 }
 
-/* A detail's stream is the one that the code emits on, with the id first. */
+/* The code emits a detail's records on the stream of the detail, whose first field is the id. */
 static void test_details(void **state)
 {
 	(void)state;

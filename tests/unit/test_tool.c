@@ -121,6 +121,7 @@ static void test_interpreters(void **state)
 		{ "/usr/bin/bash", "bash|--|-x.sh", "-x.sh", false },
 		{ "/usr/bin/bash", "bash|-s|arg", "bash", false },
 		{ "/usr/bin/bash", "bash|/dev/fd/63", "bash", false },
+		{ "/usr/bin/bash", "bash|/dev/shm/job/align.sh", "align.sh", false },
 		{ "/usr/bin/dash", "sh|x", "x", false },
 		{ "/usr/bin/dash", "sh|-c|a; b", "sh -c", false },
 		{ "/usr/bin/perl", "perl|-w|-I|lib|x.pl", "x.pl", false },

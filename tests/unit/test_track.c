@@ -64,6 +64,39 @@ static void exec_read(uint64_t t, const char *exe, uint64_t faults, uint64_t rch
 }
 
 /* One life-cycle probe replaces another: an exec that both report counts once, even where one is far behind. */
+static void a_fork_that_execs_at_once(void **state)
+{
+	const uint64_t busy_ns = 5000000, second_ns = 1000000000;
+	const struct seen_process *p;
+
+	(void)state;
+	f.track->env.fold_forks = true;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 2, 10, T0 + 1, "/opt/first", 100, 4 * MIB);
+	tell_exec(&f, T0 + 3, 10, T0 + 1, "/opt/second", 350, 9 * MIB);
+	tell_exit(&f, T0 + 9, 10, T0 + 1, 0);
+	tell_final(&f, T0 + 10, 10, T0 + 1, 0, 1000, 9 * MIB);
+	p = fixture_image(&f, 10, 1);
+	assert_int_equal(f.n_processes, 2);
+	assert_string_equal(p->exe, "/opt/first");
+	assert_int_equal(p->r.execed, 1);
+	assert_int_equal(p->r.start_ns, T0 + 1);
+	assert_int_equal(p->r.cpu_ns, 350);
+	assert_int_equal(p->r.approx, APPROX_SPLIT);
+	p = fixture_image(&f, 10, 2);
+	assert_string_equal(p->exe, "/opt/second");
+	assert_int_equal(p->r.cpu_ns, 650);
+	assert_int_equal(p->r.last, 1);
+
+	/* A fork that computed, and one that waited, have records of their own. */
+	tell_fork(&f, T0 + 20, 11, T0 + 20, 5, 7);
+	tell_exec(&f, T0 + 21, 11, T0 + 20, "/opt/first", busy_ns, 4 * MIB);
+	tell_fork(&f, T0 + 30, 12, T0 + 30, 5, 7);
+	tell_exec(&f, T0 + 30 + second_ns, 12, T0 + 30, "/opt/first", 100, 4 * MIB);
+	assert_int_equal(fixture_image(&f, 11, 0)->r.cpu_ns, busy_ns);
+	assert_int_equal(fixture_image(&f, 12, 0)->r.execed, 0);
+}
+
 static void two_probes_tell_all_twice(void **state)
 {
 	(void)state;
@@ -471,7 +504,7 @@ static void a_probe_that_holds_back_is_waited_for(void **state)
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
-	track_told(f.track, T0 + 3); /* it has a final record of that time, and waits for its threads */
+	track_reported(f.track, T0 + 3); /* it has a final record of that time, and waits for its threads */
 	f.now_ns = T0 + SECOND;
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, true, f.now_ns);
@@ -862,6 +895,7 @@ int main(void)
 #define RUNS(test) cmocka_unit_test_setup_teardown(test, open_runs, close_it)
 	const struct CMUnitTest tests[] = {
 		HOST(fork_exec_exit_final),
+		HOST(a_fork_that_execs_at_once),
 		HOST(two_probes_tell_all_twice),
 		HOST(fork_shares_its_parents_program),
 		HOST(core_and_threads),

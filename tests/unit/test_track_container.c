@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_track_container.c - the container of a process: its cgroup at the end of each image, also when that
- * cgroup has gone or moved, or another probe reported it.
+ * cgroup has gone or moved, or another probe reported it; the limits of containers that a task starts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+
 #include "core/identify/container.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (1000 * SECOND)
@@ -122,6 +125,118 @@ static void contexts(void **state)
 	assert_int_equal(context.container.len, 0);
 }
 
+static void limit(const char *dir, const char *id, const char *memory, const char *cpu)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/docker/%s", dir, id);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/docker/%s/memory.max", dir, id);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(memory, file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/docker/%s/cpu.max", dir, id);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(cpu, file);
+	fclose(file);
+}
+
+static void child(uint32_t pid, uint32_t parent, uint64_t cgroup_id, const char *cgroup, const char *environ)
+{
+	struct skep_process_fork fork = { .parent = { .pid = parent, .start_ns = T0 },
+					  .cgroup_id = 1, .comm = str("x") };
+	struct skep_process_exec rec = { .cgroup_id = cgroup_id, .cgroup = str(cgroup), .comm = str("x"),
+					 .exe = str("/bin/x"),
+					 .environ = { environ, (uint32_t)strlen(environ), (uint32_t)strlen(environ) } };
+
+	tell(&f, SKEP_ROLE_PROC_FORK, T0, pid, T0, &fork);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 1 * MS, pid, T0, &rec);
+}
+
+static int open_it(void **state);
+static int close_it(void **state);
+
+/* A task in a user's session starts one container after another: the largest limits are what it was given. */
+static void requested(void **state)
+{
+	char dir[] = "/tmp/skep-track-XXXXXX", info[64], docker[64];
+	FILE *file;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(info, sizeof(info), "%s/mountinfo", dir);
+	snprintf(docker, sizeof(docker), "%s/docker", dir);
+	assert_int_equal(mkdir(docker, 0755), 0);
+	limit(dir, ID, "134217728\n", "50000 100000\n");
+	limit(dir, OTHER, "67108864\n", "100000 100000\n");
+	file = fopen(info, "w");
+	assert_non_null(file);
+	fprintf(file, "30 1 0:2 / %s rw - cgroup2 cgroup2 rw\n", dir);
+	fclose(file);
+	close_it(state);
+	fixture_mountinfo = info;
+	open_it(state);
+	fixture_mountinfo = "/nonexistent";
+
+	fork_in(15, 1);
+	exec(15, T0 + 1 * MS, 1, "/user.slice/user-0.slice/session-1.scope");
+	child(16, 15, 1, "/user.slice/user-0.slice/session-1.scope", "SKEP_TASK=align");
+	child(17, 16, 7, "/docker/" ID, "");
+	child(18, 16, 8, "/docker/" OTHER, "");
+	end(18, T0 + 2 * MS, 8);
+	/* within a container that its starter is in as well */
+	child(19, 17, 7, "/docker/" ID, "SKEP_TASK=inside");
+	end(19, T0 + 3 * MS, 7);
+	end(17, T0 + 4 * MS, 7);
+	end(16, T0 + 5 * MS, 1);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	assert_string_equal(f.tasks[0].task, "inside");
+	assert_int_equal(f.tasks[0].r.requested_memory_bytes, 0);
+	assert_string_equal(f.tasks[1].task, "align");
+	assert_int_equal(f.tasks[1].r.requested_memory_bytes, 128 << 20);
+	assert_true(f.tasks[1].r.requested_cpus == 1);
+	assert_string_equal(f.tasks[1].requested_source, "cgroup");
+	/* its root's container; two that it started are none */
+	assert_string_equal(f.tasks[0].container, ID);
+	assert_string_equal(f.tasks[0].unit, "");
+	assert_string_equal(f.tasks[1].container, "");
+	assert_string_equal(f.tasks[1].unit, "session-1.scope");
+	folder_remove(dir);
+}
+
+/* A task outside that starts one container, and a run in a container: the unit is none that a runtime made. */
+static void contained(void **state)
+{
+	static const char scope[] = "/system.slice/docker-" OTHER ".scope";
+	struct record_run record;
+	const struct run *run;
+
+	(void)state;
+	fork_in(20, 1);
+	exec(20, T0 + 1 * MS, 1, "/user.slice/user-0.slice/session-1.scope");
+	child(21, 20, 1, "/user.slice/user-0.slice/session-1.scope", "SKEP_TASK=align");
+	child(22, 21, 7, "/docker/" ID, "");
+	end(22, T0 + 2 * MS, 7);
+	end(21, T0 + 3 * MS, 1);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	assert_string_equal(f.tasks[0].container, ID);
+	assert_string_equal(f.tasks[0].unit, "session-1.scope");
+
+	assert_int_equal(run_new(&f.track->runs, &(struct run_spec){ .id = "r", .root = 30 }, T0, (struct run **)&run), 0);
+	assert_int_equal(track_run_root(f.track, (struct run *)(uintptr_t)run, T0), 0);
+	exec(30, T0 + 4 * MS, 8, scope);
+	end(30, T0 + 5 * MS, 8);
+	fixture_settle(&f);
+	run_record(run, &record);
+	assert_int_equal(record.container.len, 64);
+	assert_memory_equal(record.container.ptr, OTHER, 64);
+	assert_int_equal(record.unit.len, 0);
+}
+
 static int open_it(void **state)
 {
 	struct diag diag;
@@ -156,6 +271,8 @@ int main(void)
 		TEST(forked_inside),
 		TEST(forgotten),
 		TEST(contexts),
+		TEST(requested),
+		TEST(contained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

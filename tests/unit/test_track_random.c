@@ -151,8 +151,8 @@ static void image_adds_up(const struct fixture *f, const struct seen_process *p,
 }
 
 /*
- * One skepd ends and another begins: delivered records stay, saved state carries what is known of live processes, and
- * the first scan reports every live process.
+ * One skepd ends and another begins: delivered records stay, saved state has the facts about live processes, and the
+ * first scan reports every live process.
  */
 static void restart(struct fixture *f, uint64_t t)
 {

@@ -36,6 +36,23 @@ const struct skep_stream fixture_facet = {
 	.fields = facet_fields,
 };
 
+static const struct skep_field gpu_fields[] = {
+	SKEP_FIELD(struct fixture_gpu, busy_ns, "busy_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "kernels ran"),
+	SKEP_FIELD(struct fixture_gpu, held_ns, "held_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "a context"),
+	SKEP_FIELD(struct fixture_gpu, known_ns, "known_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "use known"),
+};
+const struct skep_stream fixture_gpu = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "gpu",
+	.help = "",
+	.role = SKEP_ROLE_FACET,
+	.flags = SKEP_STREAM_SAMPLE,
+	.record_size = sizeof(struct fixture_gpu),
+	.n_fields = 3,
+	.fields = gpu_fields,
+};
+
 static void copy(char *to, size_t room, struct skep_str s)
 {
 	snprintf(to, room, "%.*s", (int)s.len, s.len ? s.ptr : "");
@@ -58,6 +75,7 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->tool, sizeof(p->tool), r->tool);
 	copy(p->run, sizeof(p->run), r->run);
 	copy(p->comm, sizeof(p->comm), r->comm);
+	copy(p->step, sizeof(p->step), r->step);
 	copy(p->exe, sizeof(p->exe), r->exe);
 	copy(p->cwd, sizeof(p->cwd), r->cwd);
 	copy(p->cgroup, sizeof(p->cgroup), r->cgroup);
@@ -159,6 +177,48 @@ static void see_task(struct fixture *f, const struct record_task *r)
 	copy(task->run, sizeof(task->run), r->run);
 	copy(task->state, sizeof(task->state), r->state);
 	copy(task->traceparent, sizeof(task->traceparent), r->traceparent);
+	copy(task->engine, sizeof(task->engine), r->engine);
+	copy(task->job, sizeof(task->job), r->job);
+	copy(task->sample, sizeof(task->sample), r->sample);
+	copy(task->source, sizeof(task->source), r->name_source);
+	copy(task->requested_source, sizeof(task->requested_source), r->requested_source);
+	copy(task->container, sizeof(task->container), r->container);
+	copy(task->unit, sizeof(task->unit), r->unit);
+}
+
+static void see_finding(struct fixture *f, const struct skep_record *rec)
+{
+	const struct record_finding *r = rec->data;
+	size_t n = f->n_findings++;
+	struct seen_finding *s;
+
+	if (n >= sizeof(f->findings) / sizeof(f->findings[0]))
+		return;
+	s = &f->findings[n];
+	s->r = *r;
+	s->time_ns = rec->time_ns;
+	copy(s->id, sizeof(s->id), r->id);
+	copy(s->kind, sizeof(s->kind), r->kind);
+	copy(s->state, sizeof(s->state), r->state);
+	copy(s->severity, sizeof(s->severity), r->severity);
+	copy(s->run, sizeof(s->run), r->run);
+	copy(s->task, sizeof(s->task), r->task);
+	copy(s->tool, sizeof(s->tool), r->tool);
+	copy(s->container, sizeof(s->container), r->container);
+	copy(s->cgroup, sizeof(s->cgroup), r->cgroup);
+	copy(s->unit, sizeof(s->unit), r->unit);
+	copy(s->evidence, sizeof(s->evidence), r->evidence);
+	copy(s->advice, sizeof(s->advice), r->advice);
+	MUST(rec->context && rec->context->run.len == r->run.len && rec->upid.pid == r->upid.pid);
+}
+
+static void see_open(struct fixture *f, const struct record_findings *r)
+{
+	char kind[24];
+
+	copy(kind, sizeof(kind), r->kind);
+	MUST(finding_kind_of(kind) >= 0);
+	f->open[finding_kind_of(kind)] = r->open;
 }
 
 static int submit(void *arg, const struct skep_batch *b)
@@ -176,6 +236,10 @@ static int submit(void *arg, const struct skep_batch *b)
 			see_part(f, rec);
 		} else if (strcmp(rec->stream->name, "task") == 0) {
 			see_task(f, rec->data);
+		} else if (strcmp(rec->stream->name, "finding") == 0) {
+			see_finding(f, rec);
+		} else if (strcmp(rec->stream->name, "findings") == 0) {
+			see_open(f, rec->data);
 		} else {
 			see_sample(f, rec->data);
 		}
@@ -195,9 +259,23 @@ static struct seen_run *run_slot(struct fixture *f, const struct run *run)
 		if (strcmp(f->runs[i].id, run->id) == 0)
 			return &f->runs[i];
 	MUST(f->n_runs < sizeof(f->runs) / sizeof(f->runs[0]));
-	snprintf(f->runs[f->n_runs].id, sizeof(f->runs[0].id), "%s", run->id);
-	snprintf(f->runs[f->n_runs].name, sizeof(f->runs[0].name), "%s", run->name);
 	return &f->runs[f->n_runs++];
+}
+
+/* Each record of a run replaces the one before. */
+static struct seen_run *note_run(struct fixture *f, const struct run *run)
+{
+	struct seen_run *r = run_slot(f, run);
+
+	r->records++;
+	snprintf(r->id, sizeof(r->id), "%s", run->id);
+	snprintf(r->name, sizeof(r->name), "%s", run->name);
+	snprintf(r->engine, sizeof(r->engine), "%s", run->engine);
+	snprintf(r->pipeline, sizeof(r->pipeline), "%s", run->pipeline);
+	snprintf(r->parent, sizeof(r->parent), "%s", run->parent);
+	snprintf(r->job, sizeof(r->job), "%s", run->job);
+	r->seen = run->seen;
+	return r;
 }
 
 static void run_found(void *arg, struct run *run)
@@ -205,7 +283,7 @@ static void run_found(void *arg, struct run *run)
 	const struct fixture *f = arg;
 
 	if (!f->discard)
-		run_slot(arg, run);
+		note_run(arg, run);
 }
 
 static void run_over(void *arg, struct run *run)
@@ -216,16 +294,19 @@ static void run_over(void *arg, struct run *run)
 	run->ended = true;
 	if (f->discard)
 		return;
-	r = run_slot(arg, run);
+	r = note_run(arg, run);
 	r->over = true;
 	r->status = run->status;
-	r->seen = run->seen;
+	r->end_ns = run->end_ns;
 }
+
+const char *fixture_mountinfo = "/nonexistent";
 
 void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 {
 	struct track_env env = {
-		.runs_only = runs_only, .start_ns = start_ns, .run_found = run_found, .run_over = run_over, .arg = f
+		.runs_only = runs_only, .start_ns = start_ns,
+		.run_found = run_found, .run_changed = run_found, .run_over = run_over, .arg = f
 	};
 	const struct skep_stream *process, *part;
 	struct diag diag;
@@ -234,22 +315,29 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 	diag_init(&diag);
 	f->start_ns = f->now_ns = start_ns;
 	f->tools = tools_new(NULL, &diag);
+	f->recognizers = recognizers_new(NULL, &diag);
 	f->facets = facets_new();
-	f->cgroups = cgroups_new("/nonexistent");
+	f->cgroups = cgroups_new(fixture_mountinfo);
 	f->out = delivery_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, SECOND, 64u << 20, wake, f);
-	MUST(f->tools && f->facets && f->cgroups && f->out);
+	MUST(f->tools && f->recognizers && f->facets && f->cgroups && f->out);
 	MUST(delivery_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
 	MUST(facets_add(f->facets, &fixture_facet) == 0);
+	MUST(facets_add(f->facets, &fixture_gpu) == 0);
 	MUST(facets_build(f->facets, FACETS_OF_IMAGE, &record_stream_process, &process) == 0);
 	MUST(facets_build(f->facets, FACETS_OF_SAMPLE, &record_stream_process_sample, &part) == 0);
 	env.process_stream = delivery_stream_add(f->out, process);
 	env.sample_stream = delivery_stream_add(f->out, part);
 	env.task_stream = delivery_stream_add(f->out, &record_stream_task);
+	env.finding_stream = delivery_stream_add(f->out, &record_stream_finding);
+	env.findings_stream = delivery_stream_add(f->out, &record_stream_findings);
+	env.host = "node1";
+	env.boot_id = "boot";
 	env.sample_size = part->record_size;
 	f->sample_stream = delivery_stream_add(f->out, &record_stream_tool_sample);
 	MUST(env.process_stream >= 0 && f->sample_stream >= 0);
 	env.process_size = process->record_size;
 	env.tools = f->tools;
+	env.recognizers = f->recognizers;
 	env.facets = f->facets;
 	env.cgroups = f->cgroups;
 	env.emit = delivery_emit;
@@ -265,6 +353,7 @@ void fixture_close(struct fixture *f)
 	facets_free(f->facets);
 	cgroups_free(f->cgroups);
 	tools_free(f->tools);
+	recognizers_unref(f->recognizers);
 	free(f->processes);
 	free(f->samples);
 	free(f->parts);
@@ -428,8 +517,10 @@ char *fixture_save(struct track *t, size_t *ret_size)
 {
 	char *text = NULL;
 	FILE *file = open_memstream(&text, ret_size);
+	bool any;
 
 	MUST(file && saved_head(t, file, "boot") == 0);
+	MUST(saved_attempts(t, file, true, false, &any) == 0);
 	track_keep(t, true);
 	saved_changed(t, save_line, file);
 	MUST(fclose(file) == 0);

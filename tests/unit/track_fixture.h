@@ -15,6 +15,7 @@ struct seen_process {
 	struct record_process r; /* the strings behind it are freed; these are copies: */
 	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
+	char step[160];
 	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ: the first variable */
 	uint64_t widgets; /* first facet */
 	double heat;
@@ -38,14 +39,24 @@ struct seen_part {
 
 struct seen_task {
 	struct record_task r;
-	char task[136], id[48], run[48], state[16], traceparent[64];
+	char task[136], id[48], run[48], state[16], traceparent[64], engine[32], sample[64], source[16], job[32];
+	char requested_source[16];
+	char container[72], unit[64];
 };
 
 struct seen_run {
-	char id[48], name[64];
+	char id[48], name[64], engine[32], pipeline[64], parent[48], job[32];
 	bool over;
 	int status;
-	uint64_t seen;
+	uint64_t seen, end_ns;
+	unsigned records;
+};
+
+struct seen_finding {
+	struct record_finding r;
+	uint64_t time_ns;
+	char id[24], kind[24], state[8], severity[8], run[48], task[136], tool[64], container[80], cgroup[128], unit[8];
+	char evidence[512], advice[512];
 };
 
 struct fixture {
@@ -53,6 +64,7 @@ struct fixture {
 	struct delivery *out;
 	struct delivery_sink *sink;
 	struct tools *tools;
+	struct recognizers *recognizers;
 	struct facets *facets;
 	struct cgroups *cgroups;
 	int sample_stream;
@@ -70,6 +82,9 @@ struct fixture {
 	size_t n_runs;
 	struct seen_task tasks[16]; /* further tasks are only counted */
 	size_t n_tasks;
+	struct seen_finding findings[32]; /* further ones are only counted */
+	size_t n_findings;
+	uint64_t open[8]; /* of the newest record of "findings", by enum finding_kind */
 };
 
 extern const struct skep_stream fixture_facet;
@@ -77,6 +92,13 @@ struct fixture_facet {
 	uint64_t widgets;
 	double heat;
 };
+
+extern const struct skep_stream fixture_gpu;
+struct fixture_gpu {
+	uint64_t busy_ns, held_ns, known_ns;
+};
+
+extern const char *fixture_mountinfo; /* for cgroups_new(); by default a file that does not exist */
 
 /* start_ns: the collector's start. Aborts on failure. */
 void fixture_open(struct fixture *, bool runs_only, uint64_t start_ns);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/cgroup.bpf.h - the cgroup that names a task in its records, kernel side.
+ * skep/bpf/cgroup.bpf.h - the cgroup that a task's records name, kernel side.
  *
- * Include it after kernel.bpf.h; before the load set rodata->scope_cgroup_v1 to what
- * skep_scope_cgroup_v1() of skep/scope.h says.
+ * Include this header after kernel.bpf.h.  Before the load, user space sets rodata->scope_cgroup_v1 to the result of
+ * skep_scope_cgroup_v1() (skep/scope.h).
  */
 #ifndef SKEP_BPF_CGROUP_BPF_H
 #define SKEP_BPF_CGROUP_BPF_H
 
-/* 1: of the v1 memory controller's hierarchy, 0: of cgroup v2; set by user space */
+/* 1: records name a task's cgroup of the v1 memory controller; 0: its cgroup of cgroup v2. Set by user space. */
 const volatile __u32 scope_cgroup_v1;
 
-/* By plain loads: of a task that the verifier knows for one. */
-static __always_inline __u64 skep_cgroup_of(struct task_struct *p)
+/* Uses plain loads; the verifier must know the pointer as a task_struct. */
+static __always_inline struct kernfs_node *skep_cgroup_node(struct task_struct *p)
 {
 	struct css_set *set = p->cgroups;
 	struct cgroup_subsys_state *css;
 
 	if (!scope_cgroup_v1)
-		return set->dfl_cgrp->kn->id;
+		return set->dfl_cgrp->kn;
 	/*
-	 * Plain loads need the index in the instruction.  Here it is a number that libbpf puts in,
-	 * so the verifier sees one case only.  Indices that this kernel lacks are never reached.
+	 * A plain load needs a constant index.  libbpf puts the constant in at load time, so the verifier sees one
+	 * case only and never reaches an index that this kernel lacks.
 	 */
 	switch (bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)) {
 #define SKEP_CSS(i_)                   \
@@ -32,21 +32,31 @@ static __always_inline __u64 skep_cgroup_of(struct task_struct *p)
 	SKEP_CSS(8) SKEP_CSS(9) SKEP_CSS(10) SKEP_CSS(11) SKEP_CSS(12) SKEP_CSS(13) SKEP_CSS(14) SKEP_CSS(15)
 #undef SKEP_CSS
 	default:
-		return 0;
+		return NULL;
 	}
-	return css->cgroup->kn->id;
+	return css->cgroup->kn;
 }
 
-/* The same of any task, by helper calls. */
-static __always_inline __u64 skep_cgroup_of_untyped(struct task_struct *p)
+static __always_inline __u64 skep_cgroup_of(struct task_struct *p)
+{
+	return skep_cgroup_node(p)->id;
+}
+
+/* The same for any address of a task: uses helper calls. */
+static __always_inline struct kernfs_node *skep_cgroup_node_untyped(struct task_struct *p)
 {
 	struct css_set *set = BPF_CORE_READ(p, cgroups);
 	struct cgroup_subsys_state *css = NULL;
 
 	if (!scope_cgroup_v1)
-		return BPF_CORE_READ(set, dfl_cgrp, kn, id);
+		return BPF_CORE_READ(set, dfl_cgrp, kn);
 	bpf_core_read(&css, sizeof(css), &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id) & 15]);
-	return BPF_CORE_READ(css, cgroup, kn, id);
+	return BPF_CORE_READ(css, cgroup, kn);
+}
+
+static __always_inline __u64 skep_cgroup_of_untyped(struct task_struct *p)
+{
+	return BPF_CORE_READ(skep_cgroup_node_untyped(p), id);
 }
 
 #endif

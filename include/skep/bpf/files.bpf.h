@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/files.bpf.h - which file, of which process; and its path to user space (skep/files.h).
- * Include it after kernel.bpf.h and path.bpf.h.
+ * skep/bpf/files.bpf.h - finds the file of a descriptor and sends the file's path to user space (skep/files.h).
+ * Include this header after kernel.bpf.h and path.bpf.h.
  *
- * Reads by helper and not by plain loads: the task, and what a descriptor stands for, come as
- * bare addresses (there is no typed current task before 5.11).
+ * The functions read by helper calls, not by plain loads: they get the task and the file as bare addresses (before
+ * 5.11 no helper returns a typed current task).
  */
 #ifndef SKEP_BPF_FILES_BPF_H
 #define SKEP_BPF_FILES_BPF_H
@@ -18,19 +18,19 @@
 #define SKEP_S_IFREG 0100000u
 #define SKEP_AT_FDCWD -100
 
-/* One a CPU; a program that uses it never nests within itself, so an element has one user at a time. */
+/* One for each CPU. A program that uses it never nests within itself, so an element has one user at a time. */
 #define SKEP_FILE_ROOM 8192u
 struct skep_file_scratch {
 	struct skep_walk walk;
 	struct skep_file_key key;
 	__u64 matched;               /* for scope.bpf.h */
-	__u64 ids;                   /* given out by this CPU */
-	__u64 path;                  /* of the row: struct path, 0: none */
-	__u64 given;                 /* text that follows it, 0: none */
-	__u32 given_user, reserved;  /* it lies in the program's memory */
-	/* what a name is relative to: dentry, mount, inode and its generation; 0: the root */
+	__u64 ids;                   /* number of row ids that this CPU gave out */
+	__u64 path;                  /* address of the row's struct path; 0: none */
+	__u64 given;                 /* address of the text after the path; 0: none */
+	__u32 given_user, reserved;  /* given_user: `given` is an address of the process's memory */
+	/* the folder that a name is relative to: dentry, mount, inode and its generation; 0: the root */
 	__u64 place[4];
-	struct skep_file_path head;  /* and right behind it what is sent */
+	struct skep_file_path head;  /* the record for user space; `data` must follow it directly */
 	char data[SKEP_FILE_ROOM + SKEP_PATH_MAX];
 };
 
@@ -47,7 +47,7 @@ static __always_inline void *skep_file_of_fd(struct task_struct *p, __u32 fd)
 	return file;
 }
 
-/* Regular files of real file systems: what is kept, and what a network serves; not /proc, /sys and their like. */
+/* 1: a regular file of a file system with data, on a disk or from a network; 0: a file of /proc, /sys and the like. */
 static __always_inline int skep_file_is_data(struct inode___file *inode)
 {
 	if ((BPF_CORE_READ(inode, i_mode) & SKEP_S_IFMT) != SKEP_S_IFREG)
@@ -73,7 +73,7 @@ static __always_inline int skep_file_is_data(struct inode___file *inode)
 
 static __always_inline void skep_file_key_of(struct skep_file_key *key, struct inode___file *inode)
 {
-	/* unsigned long, a __u64 from 7.2 on: the same on machines of 64 bits */
+	/* i_ino is an unsigned long before 7.2 and a __u64 since: the same size on 64-bit machines */
 	key->ino = BPF_CORE_READ(inode, i_ino);
 	key->generation = BPF_CORE_READ(inode, i_generation);
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
@@ -102,9 +102,9 @@ static __always_inline void skep_file_hash_word(__u64 v[4], __u64 word)
 }
 
 /*
- * SipHash-1-3 of the `len` bytes at s->data and of s->place, by a key that user space chooses at random before the
- * load. The hash is a row's identity, and programs choose their names: without a secret they can choose two of one
- * hash.
+ * SipHash-1-3 of the `len` bytes at s->data and of s->place.  User space chooses the key at random before the load.
+ * The hash identifies a row, and programs choose the names of files: without a secret key a program could choose two
+ * names with one hash.
  */
 static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_file_scratch *s, __u32 len, __u64 k0,
 								    __u64 k1)
@@ -122,7 +122,7 @@ static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_
 			break;
 		word = *(__u64 *)(s->data + at);
 		if (len - at < 8)
-			/* little-endian, as all machines that skep knows system calls of */
+			/* little-endian, like every architecture that skep supports */
 			word &= ~0ull >> 8 * (8 - (len - at));
 		skep_file_hash_word(v, word);
 	}
@@ -135,8 +135,8 @@ static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_
 }
 
 /*
- * Fills s->head and s->data: the path of s->path, then the text s->given.  Returns how many bytes
- * of them are to be sent.
+ * Fills s->head, and s->data with the components of s->path and then the text at s->given.  Returns the number of
+ * bytes in s->data.
  */
 static __noinline __u32 skep_file_put(struct skep_file_scratch *s, struct task_struct *p)
 {
@@ -171,8 +171,8 @@ static __noinline __u32 skep_file_put(struct skep_file_scratch *s, struct task_s
 }
 
 /*
- * Sends the path of a row, when its turn is: once it has been sent no more.  ring: a map of
- * type RINGBUF.  0, or what the ring said: then it is tried again when the row is next counted.
+ * Sends the path of a row to user space.  The caller checks row->sent first, so that each path is sent once.  ring: a
+ * map of type RINGBUF.  0, or the error of bpf_ringbuf_output(); the caller tries again at the row's next event.
  */
 static __always_inline long skep_file_tell(void *ring, struct skep_file_scratch *s, struct skep_file_head *row,
 					   struct task_struct *p, __u64 flags)
@@ -183,13 +183,13 @@ static __always_inline long skep_file_tell(void *ring, struct skep_file_scratch 
 	s->head.id = row->id;
 	s->head.key = s->key;
 	len = skep_file_put(s, p);
-	/* the verifier wants the bound where it is used */
+	/* keeps clang from removing the check below: the verifier needs the bound next to the use */
 	asm volatile("" : "+r"(len));
 	if (len > sizeof(s->data))
 		len = sizeof(s->data);
 	err = bpf_ringbuf_output(ring, &s->head, sizeof(s->head) + len, flags);
 	if (!err)
-		row->told = 1;
+		row->sent = 1;
 	return err;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/kept.bpf.h - a kernel side that stays while skepd is restarted, and stops recording when nobody has come by
- * for a long time (skep/kept.h).  Include it after kernel.bpf.h.
+ * skep/bpf/kept.bpf.h - lets a pinned kernel side record while skepd restarts, and stops it when no skepd has read for
+ * a long time (skep/kept.h).  Include this header after kernel.bpf.h.
  *
- * skep_asleep() is a load, for hooks that are called often.  skep_unattended() also looks at the clock, and
- * belongs into one that is called now and then.  Both count the event under its kind when the time is over, so that
- * the next skepd reports it as lost.
+ * skep_asleep() costs a load: call it in hooks that run often.  skep_unattended() also reads the clock: call it in a
+ * hook that runs now and then.  When the time has expired, both count the event by its kind, so that the next skepd
+ * reports it as lost.
  */
 #ifndef SKEP_BPF_KEPT_BPF_H
 #define SKEP_BPF_KEPT_BPF_H
@@ -46,7 +46,7 @@ static __always_inline int skep_unrecorded(const struct skep_kept *k, __u32 kind
 	return 1;
 }
 
-/* kind: one of the plugin's, or SKEP_KEPT_UNCOUNTED. */
+/* 1: the hook must not record. kind: the plugin's number for this kind of event, or SKEP_KEPT_UNCOUNTED. */
 static __always_inline int skep_asleep(__u32 kind)
 {
 	const struct skep_kept *k = skep_kept();
@@ -54,7 +54,7 @@ static __always_inline int skep_asleep(__u32 kind)
 	return k && k->asleep ? skep_unrecorded(k, kind) : 0;
 }
 
-/* now: bpf_ktime_get_ns(), where the program has it already. */
+/* For a program that has the time already. now: bpf_ktime_get_ns(). */
 static __always_inline int skep_unattended_at(__u64 now, __u32 kind)
 {
 	struct skep_kept *k = skep_kept();

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/kernel.bpf.h - the kernel's types as far as our BPF programs read them.
+ * skep/bpf/kernel.bpf.h - the kernel's types, with only the fields that our BPF programs read.
  *
- * Only the fields that are used, in any order: preserve_access_index makes clang
- * record each access by name, and libbpf puts in the running kernel's offsets
- * (CO-RE).  A field that some kernels lack, or have under another name or type,
- * lives in a flavour of its own (name___what) and is asked for with
- * bpf_core_field_exists() first.
+ * The fields may be in any order: preserve_access_index makes clang record each access by name, and libbpf puts in
+ * the offsets of the running kernel (CO-RE).  Some kernels lack a field, or have it under another name or type.  Such
+ * a field is in a type of its own (name___flavour), and a program calls bpf_core_field_exists() before it reads it.
  */
 #ifndef SKEP_BPF_KERNEL_H
 #define SKEP_BPF_KERNEL_H
@@ -17,6 +15,24 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+
+/*
+ * Makes clang load the pointer here, not where the program uses it.  At each load of a pointer from a struct that the
+ * verifier trusts, Linux 6.2 and later search all types of the kernel (btf_nested_type_is_trusted): 1 ms a load, for
+ * each path on which the verifier meets it.  So a program loads such pointers first, before its first branch.
+ */
+#define SKEP_LOAD_HERE(pointer_) asm volatile("" : "+r"(pointer_))
+
+/*
+ * Hides the value of a variable from the verifier, which otherwise follows the rest of the program once for each
+ * constant that the branches before have left in it. any_: a number that the verifier does not know.
+ */
+#define SKEP_HIDE(variable_, any_)                         \
+	do {                                               \
+		(variable_) ^= (any_);                     \
+		asm volatile("" : "+r"(variable_));        \
+		(variable_) ^= (any_);                     \
+	} while (0)
 
 #ifndef BPF_NO_PRESERVE_ACCESS_INDEX
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -80,6 +96,7 @@ struct signal_struct {
 	int group_exit_code;
 	unsigned int flags;
 	struct pid *pids[PIDTYPE_MAX];
+	struct tty_struct *tty; /* the controlling terminal of the session; NULL: none */
 	__u64 utime;
 	__u64 stime;
 	unsigned long nvcsw;
@@ -107,12 +124,23 @@ struct cred {
 };
 
 struct qstr {
+	__u64 hash_len;
 	const unsigned char *name;
 };
 
 struct dentry {
 	struct dentry *d_parent;
 	struct qstr d_name;
+};
+
+/* the text of a short name: d_iname, since 6.14 d_shortname.string */
+struct dentry___inline {
+	unsigned char d_iname[1];
+};
+struct dentry___short {
+	union {
+		unsigned long words;
+	} d_shortname;
 };
 
 struct vfsmount {
@@ -183,7 +211,7 @@ struct cgroup_subsys_state {
 };
 
 enum cgroup_subsys_id {
-	memory_cgrp_id = 3, /* its value differs by configuration: always by bpf_core_enum_value */
+	memory_cgrp_id = 3, /* the value differs by kernel configuration: read it with bpf_core_enum_value() */
 };
 
 struct css_set {
@@ -228,7 +256,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
-	struct list_head children, sibling; /* of this task, not of the process; sibling: in the parent's */
+	struct list_head children, sibling; /* children: of this task, not of the process */
 	struct pid *thread_pid;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -275,6 +303,13 @@ struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
+struct bpf_map;
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
 
 /* ---- net ------------------------------------------------------------------- */
 
@@ -282,7 +317,7 @@ struct inode {
 	unsigned short i_mode;
 };
 
-/* the members of struct file that tell a socket */
+/* the members of struct file that identify a socket */
 struct file___net {
 	struct inode *f_inode;
 	void *private_data;
@@ -330,9 +365,11 @@ struct dst_entry {
 struct sock {
 	struct sock_common __sk_common;
 	struct dst_entry *sk_dst_cache;
+	struct socket *sk_socket; /* NULL once no process holds it */
 	int sk_err;
 	__u16 sk_protocol; /* a bit field of 8 before 5.6 */
 	__u16 sk_type;
+	__u8 sk_shutdown;
 	unsigned int sk_kern_sock : 1;
 };
 
@@ -342,7 +379,7 @@ struct socket {
 };
 
 struct inet_sock {
-	__u16 inet_sport; /* stays when the port has been given back */
+	__u16 inet_sport; /* keeps its value after the socket has released the port */
 };
 
 struct tcp_sock {
@@ -383,7 +420,23 @@ struct inode___file {
 	unsigned short i_mode;
 	unsigned long i_ino; /* __u64 in 7.2 */
 	__u32 i_generation;
+	__s64 i_size;
 	struct super_block *i_sb;
+};
+/* the time of the last change of the contents: i_mtime, from 6.7 __i_mtime, from 6.11 two members */
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+struct inode___mtime {
+	struct timespec64 i_mtime;
+};
+struct inode___private {
+	struct timespec64 __i_mtime;
+};
+struct inode___split {
+	__s64 i_mtime_sec;
+	__u32 i_mtime_nsec;
 };
 
 struct dentry___open {

@@ -1,86 +1,167 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/path.bpf.h - the path of a file or directory, kernel side.  Include it after kernel.bpf.h.
+ * skep/bpf/path.bpf.h - collects the path of a file or directory, kernel side.  Include this header after
+ * kernel.bpf.h.
  *
- * The components of a path, leaf first, each NUL-terminated; user space turns them round
- * (skep/path.h).  bpf_d_path is refused in tp_btf programs, and would not say where it gave
- * up.  Follows what prepend_path (fs/d_path.c) does: up to a root, through mounts.
+ * The walk writes the components of a path, leaf first, each NUL-terminated; user space reverses them (skep/path.h).
+ * It goes up to a root, through mounts, like prepend_path() (fs/d_path.c).  The helper bpf_d_path() cannot replace the
+ * walk: the kernel refuses it in tp_btf programs, and it does not report where it stopped.
  *
- * The state of the walk lives in the map and not in registers: so every step looks the
- * same to the verifier, and two ways through one step do not become four through two
- * (with the state in registers 64 steps pass its limit of a million instructions).  A
- * function of its own, so that the loop around it has its back-edge at a jump: up to 6.1
- * the verifier takes no other (check_cfg), and clang likes to let inlined bodies fall through.
+ * The state of the walk is in a map and not in registers.  So every step looks the same to the verifier, which need
+ * not follow each combination of branches of the steps before.  With the state in registers, 64 steps exceed its limit
+ * of a million instructions.  skep_path_step() is a function of its own, so that the back-edge of the loop around it
+ * is a jump: up to 6.1 the verifier accepts no other (check_cfg), and clang lets inlined bodies fall through.
  */
 #ifndef SKEP_BPF_PATH_BPF_H
 #define SKEP_BPF_PATH_BPF_H
 
 #define SKEP_PATH_MAX 4096u  /* bytes of all components of a path */
-#define SKEP_PATH_NAME 256u  /* of one component, NUL included (NAME_MAX is 255) */
-#define SKEP_PATH_DEPTH 64   /* components, mounts crossed included */
+#define SKEP_PATH_NAME 256u  /* bytes of one component, NUL included (NAME_MAX is 255) */
+#define SKEP_PATH_DEPTH 64   /* steps: components and crossed mounts */
 
-/* In the memory of a map. */
-struct skep_walk {
-	__u64 dentry, mnt, root_dentry, root_mnt;
-	__u32 off;   /* where the next component goes */
-	__u32 limit; /* beyond it no other begins */
-	__u32 cut;   /* 1: the walk ended before the root */
-	__u32 reserved;
+#define SKEP_PATH_INLINE 40u /* the longest name in a dentry itself, NUL included: DNAME_INLINE_LEN, 32 or 40 */
+
+/* What a step reads of a dentry at once: the name's text follows where the kernel has the members in this order. */
+struct skep_walk_dentry {
+	__u64 parent;
+	__u64 hash_len; /* of d_name: the length in the upper half */
+	__u64 name;
+	__u64 inode;
+	__u64 text[SKEP_PATH_INLINE / 8];
 };
 
-/* Of data `room` bytes may be filled, a power of two; it has SKEP_PATH_NAME more. */
-static __noinline int skep_path_step(struct skep_walk *w, char *data, __u32 room)
+/* State of a walk, in the memory of a map. */
+struct skep_walk {
+	__u64 dentry, mnt, root_dentry, root_mnt;
+	__u64 mnt_root; /* of mnt */
+	__u32 off;      /* offset in data of the next component */
+	__u32 limit;    /* no component begins beyond this offset */
+	__u32 cut;      /* 1: the walk ended before the root */
+	__u32 reserved;
+	struct skep_walk_dentry here;
+};
+
+static __always_inline __u64 skep_path_mnt_root(__u64 mnt)
 {
-	struct dentry *dentry = (void *)w->dentry, *parent, *mnt_root;
-	struct vfsmount *mnt = (void *)w->mnt;
+	return (__u64)BPF_CORE_READ((struct vfsmount *)mnt, mnt_root);
+}
+
+/* Offset in struct dentry of the name that it holds itself; 0: unknown. */
+static __always_inline __u32 skep_path_inline(void)
+{
+	if (bpf_core_field_exists(struct dentry___inline, d_iname))
+		return bpf_core_field_offset(struct dentry___inline, d_iname);
+	if (bpf_core_field_exists(struct dentry___short, d_shortname))
+		return bpf_core_field_offset(struct dentry___short, d_shortname);
+	return 0;
+}
+
+/*
+ * Appends the name of the dentry in w->here at `at`. Returns its length with the NUL, or < 1.  Most names are in the
+ * dentry, and the program has them already: a call of a helper costs more than the rest of a step.
+ */
+static __always_inline long skep_path_name(struct skep_walk *w, char *at)
+{
+	const __u32 first = bpf_core_field_offset(struct dentry, d_parent), text = skep_path_inline();
+	__u64 len = w->here.hash_len >> 32;
+
+	if (text - first != offsetof(struct skep_walk_dentry, text) || w->here.name != w->dentry + text ||
+	    len >= SKEP_PATH_INLINE)
+		return bpf_probe_read_kernel_str(at, SKEP_PATH_NAME, (void *)w->here.name);
+#pragma unroll
+	for (__u32 i = 0; i < SKEP_PATH_INLINE / 8; i++)
+		((__u64 *)(void *)at)[i] = w->here.text[i];
+	at[len & 63] = '\0';
+	return len + 1;
+}
+
+/* One step up; 1: the walk ends. room: a power of two; data has room + SKEP_PATH_NAME bytes. */
+static __always_inline int skep_path_up(struct skep_walk *w, char *data, __u32 room)
+{
+	const __u32 first = bpf_core_field_offset(struct dentry, d_parent);
+	__u64 dentry = w->dentry;
 	__u32 off = w->off;
 	long n;
 
-	if (w->dentry == w->root_dentry && w->mnt == w->root_mnt) {
+	if (dentry == w->root_dentry && w->mnt == w->root_mnt) {
 		w->cut = 0;
 		return 1;
 	}
-	parent = BPF_CORE_READ(dentry, d_parent);
-	mnt_root = BPF_CORE_READ(mnt, mnt_root);
-	if (dentry == mnt_root) {
-		struct mount *m = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+	if (dentry == w->mnt_root) {
+		struct mount *m = (void *)w->mnt - bpf_core_field_offset(struct mount, mnt);
 		struct mount *up = BPF_CORE_READ(m, mnt_parent);
 
 		if (up == m) {
-			w->cut = 0; /* the top of what there is: outside the process's root, or not mounted (memfd) */
+			w->cut = 0; /* the top of the mount tree: outside the process's root, or not mounted (memfd) */
 			return 1;
 		}
 		w->dentry = (__u64)BPF_CORE_READ(m, mnt_mountpoint);
 		w->mnt = (__u64)up + bpf_core_field_offset(struct mount, mnt);
+		w->mnt_root = skep_path_mnt_root(w->mnt);
 		return 0;
 	}
-	if (dentry == parent) {
+	if (bpf_core_field_offset(struct dentry, d_name.hash_len) - first == 8 &&
+	    bpf_core_field_offset(struct dentry, d_name.name) - first == 16) {
+		if (bpf_probe_read_kernel(&w->here, sizeof(w->here), (void *)dentry + first))
+			return 1;
+	} else {
+		w->here.parent = (__u64)BPF_CORE_READ((struct dentry *)dentry, d_parent);
+		w->here.name = (__u64)BPF_CORE_READ((struct dentry *)dentry, d_name.name);
+		w->here.hash_len = ~0ull;
+	}
+	if (dentry == w->here.parent) {
 		w->cut = 0;
 		return 1;
 	}
 	if (off > w->limit)
 		return 1;
-	n = bpf_probe_read_kernel_str(data + (off & (room - 1)), SKEP_PATH_NAME, BPF_CORE_READ(dentry, d_name.name));
+	n = skep_path_name(w, data + (off & (room - 1)));
 	if (n <= 0)
 		return 1;
 	w->off = off + n;
-	w->dentry = (__u64)parent;
+	w->dentry = w->here.parent;
 	return 0;
 }
 
-/* Appends at w->off what path is, seen from root. */
-static __always_inline void skep_path_put(struct skep_walk *w, char *data, __u32 room, struct path *path,
-					  struct path *root)
+/* Like skep_path_up(), but not inlined. */
+static __noinline int skep_path_step(struct skep_walk *w, char *data, __u32 room)
 {
-	w->dentry = (__u64)BPF_CORE_READ(path, dentry);
-	w->mnt = (__u64)BPF_CORE_READ(path, mnt);
-	w->root_dentry = (__u64)BPF_CORE_READ(root, dentry);
-	w->root_mnt = (__u64)BPF_CORE_READ(root, mnt);
+	return skep_path_up(w, data, room);
+}
+
+/* Prepares a walk from `dentry` of `mnt` up to the root, which appends at w->off. */
+static __always_inline void skep_path_from(struct skep_walk *w, struct dentry *dentry, struct vfsmount *mnt,
+					   struct dentry *root_dentry, struct vfsmount *root_mnt)
+{
+	w->dentry = (__u64)dentry;
+	w->mnt = (__u64)mnt;
+	w->root_dentry = (__u64)root_dentry;
+	w->root_mnt = (__u64)root_mnt;
+	w->mnt_root = skep_path_mnt_root(w->mnt);
 	w->limit = w->off + SKEP_PATH_MAX - SKEP_PATH_NAME;
 	w->cut = 1;
+}
+
+/* The same for addresses of paths. */
+static __always_inline void skep_path_begin(struct skep_walk *w, struct path *path, struct path *root)
+{
+	skep_path_from(w, BPF_CORE_READ(path, dentry), BPF_CORE_READ(path, mnt), BPF_CORE_READ(root, dentry),
+		       BPF_CORE_READ(root, mnt));
+}
+
+static __always_inline void skep_path_walk(struct skep_walk *w, char *data, __u32 room)
+{
 	for (int i = 0; i < SKEP_PATH_DEPTH; i++)
 		if (skep_path_step(w, data, room))
 			break;
+}
+
+/* Appends the components of path, up to root, at w->off. */
+static __always_inline void skep_path_put(struct skep_walk *w, char *data, __u32 room, struct path *path,
+					  struct path *root)
+{
+	skep_path_begin(w, path, root);
+	skep_path_walk(w, data, room);
 }
 
 #endif

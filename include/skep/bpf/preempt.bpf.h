@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/preempt.bpf.h - a program that is not preempted half-way.
+ * skep/bpf/preempt.bpf.h - SKEP_UNPREEMPTED(call) runs a call with preemption switched off.
  *
- * For where two programs share what they work with, and a kernel may preempt the one and run the
- * other on that CPU.  It does not help against a program's being skipped meanwhile: skep/preempt.h.
- * (Of 1,000 opens of four threads on one CPU of a 7.2 a fexit program saw 685 with it, and 572 without.)
+ * Use it where two programs share memory of a CPU, and the kernel may preempt one program and run the other on the
+ * same CPU.  The kernel still skips programs meanwhile (skep/preempt.h).  Of 1,000 opens by four threads on one CPU of
+ * a 7.2, a fexit program saw 685 with the macro and 572 without.
  *
- * Kernel functions for that: since 6.10.  libbpf 1.1 refuses a whole object for one that a kernel
- * lacks, so programs are built twice, with and without SKEP_NO_PREEMPT defined.  Where a kernel
- * does not let functions that are verified by themselves (not static) be called with preemption
- * off, as 6.12 does not, the object without is taken as well.
+ * The kernel functions exist since 6.10.  libbpf 1.1 refuses a whole object that calls a function which the kernel
+ * lacks.  So build an object that uses the macro twice, with and without SKEP_NO_PREEMPT, and load the second where the
+ * kernel refuses the first.  6.12 refuses it too: there a program that switched preemption off must not call functions
+ * that are not static, which the verifier checks one by one.
  */
 #ifndef SKEP_BPF_PREEMPT_BPF_H
 #define SKEP_BPF_PREEMPT_BPF_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/rules.bpf.h - rules, kernel side: the verdict on a process that begins a program
- * (skep/rules.h says how).  Include it after kernel.bpf.h and verdict.bpf.h.
+ * skep/bpf/rules.bpf.h - decides the verdict about a process at its exec, kernel side (skep/rules.h explains the
+ * method).  Include this header after kernel.bpf.h and verdict.bpf.h.
  *
- * Before the load give the maps to the host's by bpf_map__reuse_fd (skep_host.rules_fd,
- * rules_programs_fd, rules_values_fd).  Without that they stay private ones, empty, and there are no rules.
+ * Before the load, user space replaces the maps by the plugin host's maps: bpf_map__reuse_fd() with
+ * skep_host.rules_fd, rules_programs_fd and rules_values_fd.  Without this the maps are empty, and there are no rules.
  */
 #ifndef SKEP_BPF_RULES_BPF_H
 #define SKEP_BPF_RULES_BPF_H
@@ -21,7 +21,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* user space puts the host's map here, here too */
+	__uint(max_entries, 1); /* of the placeholder; the plugin host's map replaces it */
 	__type(key, struct skep_rules_program);
 	__type(value, struct skep_rules_answer);
 } rules_programs SEC(".maps");
@@ -52,7 +52,7 @@ static __always_inline struct skep_rules_set *rules_set(struct skep_rules *r)
 	return NULL;
 }
 
-/* What a process carries of its parent's verdict: 1: it stays as it is. */
+/* byte: the verdict that a process inherited from its parent. 1: the exec does not change it. */
 static __always_inline int rules_settled(struct skep_rules_set *set, __u8 byte)
 {
 	__u32 slot = byte & 127;
@@ -61,19 +61,19 @@ static __always_inline int rules_settled(struct skep_rules_set *set, __u8 byte)
 		return 0;
 	if (byte < SKEP_VERDICT_EXCLUDED || byte == SKEP_VERDICT_NOBODY)
 		return 1;
-	/* of the set before this one: its slots are others, so the bit is not set, and the process is judged anew */
+	/* a byte of the previous set is of other slots: its bit is not set here, so the rules are evaluated anew */
 	return set->inherited[slot >> 6 & 1] >> (slot & 63) & 1;
 }
 
-/* Where a decision is put together, by the caller up to uid and gid; in a map's memory. */
+/* Input and result of a decision, in the memory of a map. The caller fills the members up to uid and gid. */
 struct rules_work {
-	struct skep_rules_program program; /* len 0: its path is not known, or too long */
+	struct skep_rules_program program; /* len 0: the path is unknown or too long */
 	struct skep_rules_value value;
 	struct skep_rules_decision decision;
 	__u64 cgroup_id, mount_ns, pid_ns;
 	__u32 uid, gid;
 	__u64 yes, maybe;
-	__u32 generation; /* the caller's */
+	__u32 generation; /* for the caller's use */
 	__u32 reserved;
 };
 
@@ -99,7 +99,7 @@ static __always_inline void rules_ask_value(struct rules_work *w, struct skep_ru
 	rules_take(w, set, dimension, bpf_map_lookup_elem(&rules_values, &w->value));
 }
 
-/* w->decision for the process of that identity. */
+/* Computes w->decision for the process (pid, start_ns). */
 static __noinline int rules_judge(struct rules_work *w, struct skep_rules_set *set, __u32 pid, __u64 start_ns)
 {
 	__u32 generation = set->generation;
@@ -116,13 +116,13 @@ static __noinline int rules_judge(struct rules_work *w, struct skep_rules_set *s
 	rules_ask_value(w, set, SKEP_RULES_USER, w->uid, w->gid);
 	rules_ask_value(w, set, SKEP_RULES_CGROUP, w->cgroup_id, 0);
 	rules_ask_value(w, set, SKEP_RULES_NAMESPACES, w->mount_ns, w->pid_ns);
-	/* A dimension that is not known may take any clause out, or leave it. */
+	/* An unknown dimension may rule out any clause, so only user space can decide. */
 	if (w->decision.unknown) {
 		w->decision.ask = 1;
 		return 0;
 	}
 	skep_rules_decide(set, w->yes, w->maybe, skep_rules_key(pid, start_ns), &w->decision);
-	/* The set was written anew meanwhile: what was read may be half of either. */
+	/* User space has written the set anew meanwhile: the values read may be a mix of both sets. */
 	if (*(volatile __u32 *)&set->generation != generation)
 		w->decision.ask = 1;
 	return 0;

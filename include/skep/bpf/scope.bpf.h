@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/scope.bpf.h - which attachments of a detail a task is in, kernel side.
+ * skep/bpf/scope.bpf.h - finds the attachments of a detail that a task belongs to, kernel side.
  *
- * Include it after kernel.bpf.h.  Before the load do what cgroup.bpf.h and verdict.bpf.h ask for;
- * then write bss->scopes by skep_scopes_add() and skep_scopes_remove().  `matched` is working memory
- * of the caller's in a map's value, which nobody else writes meanwhile: in a register the verifier
- * would follow each of its 2^16 values.  What comes out are slots of all kinds: & scopes.of_kind[KIND].
+ * Include this header after kernel.bpf.h.  Before the load, user space does what cgroup.bpf.h and verdict.bpf.h ask
+ * for; later it writes bss->scopes by skep_scopes_add() and skep_scopes_remove().
+ * `matched` is the caller's working memory in a value of a map that no other program writes meanwhile.  In a register
+ * the verifier would follow each of its 2^16 values.
+ * The functions return slots of all kinds; the caller keeps those in scopes.of_kind[KIND].
  */
 #ifndef SKEP_BPF_SCOPE_BPF_H
 #define SKEP_BPF_SCOPE_BPF_H
@@ -56,7 +57,10 @@ static __noinline __attribute__((unused)) int skep_scope_look_values(__u64 pid, 
 	return 0;
 }
 
-/* Processes and cgroups are asked for only while an attachment is for one; by verdict it is one load. */
+/*
+ * The slots for a verdict cost one load. The slots for a process or cgroup are searched only while an attachment is for
+ * a process or a cgroup.
+ */
 #define SKEP_SLOTS(byte_, look_, matched_)                                                \
 	({                                                                                \
 		__u32 slots_ = scopes.of_byte[byte_];                                     \
@@ -67,7 +71,7 @@ static __noinline __attribute__((unused)) int skep_scope_look_values(__u64 pid, 
 		slots_;                                                                   \
 	})
 
-/* A task that the verifier knows for one: an argument of tp_btf, the iterator's. */
+/* Slots of a task that the verifier knows as a task_struct: an argument of tp_btf, or the iterator's task. */
 static __always_inline __u32 skep_slots_of(struct task_struct *p, __u64 *matched)
 {
 	__u8 byte = verdict_of(p->tgid);
@@ -75,7 +79,7 @@ static __always_inline __u32 skep_slots_of(struct task_struct *p, __u64 *matched
 	return SKEP_SLOTS(byte, skep_scope_look_task(p, matched), matched);
 }
 
-/* The one that runs. */
+/* Slots of the current task. */
 static __always_inline __u32 skep_slots_of_current(__u64 *matched)
 {
 	__u8 byte = verdict_of(bpf_get_current_pid_tgid() >> 32);
@@ -83,7 +87,7 @@ static __always_inline __u32 skep_slots_of_current(__u64 *matched)
 	return SKEP_SLOTS(byte, skep_scope_look_current(matched), matched);
 }
 
-/* One of whom only that is known (0: not); byte: its verdict. */
+/* Slots of a process of which only these values are known; 0: unknown. byte: its verdict. */
 static __always_inline __u32 skep_slots_of_values(__u8 byte, __u64 pid, __u64 start_ns, __u64 cgroup_id, __u64 *matched)
 {
 	return SKEP_SLOTS(byte, skep_scope_look_values(pid, start_ns, cgroup_id, matched), matched);

@@ -47,15 +47,16 @@ struct http_options {
 
 #define HTTP_OPTIONS(s_, m_, compression_)                                                                         \
 	HTTP_OPTION(s_, m_, headers, "headers", SKEP_O_STRV, SKEP_OPT_RELOADABLE | SKEP_OPT_SECRET, NULL,          \
-		    "further headers, [\"Name: value\"]; a value env:NAME or file:PATH is read from there"),       \
+		    "further headers, [\"Name: value\"]; "                                                         \
+		    "for a value env:NAME or file:PATH the sink reads the variable or the file"),                  \
 	HTTP_OPTION(s_, m_, token_file, "token_file", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                       \
 		    "file of a bearer token, or env:NAME; read again at a reload and when the receiver answers 401"), \
 	HTTP_OPTION(s_, m_, username, "username", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                           \
 		    "user for basic authentication"),                                                              \
 	HTTP_OPTION(s_, m_, password_file, "password_file", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                 \
-		    "file of that user's password, or env:NAME; read again as token_file is"),                     \
+		    "file of that user's password, or env:NAME; read again like token_file"),                      \
 	HTTP_OPTION(s_, m_, ca_file, "ca_file", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                             \
-		    "certificates (PEM) that the receiver's is verified with; not set: the system's"),             \
+		    "certificates (PEM) with which the sink verifies the receiver's; not set: the system's"),      \
 	HTTP_OPTION(s_, m_, cert_file, "cert_file", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                         \
 		    "client certificate (PEM), for a receiver that asks for one"),                                 \
 	HTTP_OPTION(s_, m_, key_file, "key_file", SKEP_O_STR, SKEP_OPT_RELOADABLE, NULL,                           \
@@ -69,9 +70,9 @@ struct http_options {
 	HTTP_OPTION(s_, m_, connect_timeout, "connect_timeout", SKEP_O_TIME, SKEP_OPT_RELOADABLE, "5s",            \
 		    "longest time for name look-up, connection and TLS"),                                          \
 	HTTP_OPTION(s_, m_, compression, "compression", SKEP_O_STR, SKEP_OPT_RELOADABLE, compression_,             \
-		    "of the body: none, gzip or zstd"),                                                            \
+		    "compression of the body: none, gzip or zstd"),                                                \
 	HTTP_OPTION(s_, m_, max_request, "max_request", SKEP_O_SIZE, SKEP_OPT_RELOADABLE, "4MiB",                  \
-		    "largest body before compression; a batch that makes a larger one is sent in halves")
+		    "largest body before compression; the sink halves a batch with a larger body")
 
 enum http_encoding {
 	HTTP_PLAIN = 0,
@@ -80,13 +81,13 @@ enum http_encoding {
 };
 
 /*
- * All of them, before anything is sent. 0 or -EINVAL, with the reason and the remedy in `why`. url_name: of the URL's
- * option.
+ * Checks all options before the sink sends anything. 0 or -EINVAL, with the reason and the remedy in `why`.
+ * url_name: the name of the URL's option.
  */
 int skep_http_options_check(const struct http_options *, const char *url_name, char *why, size_t room);
-enum http_encoding skep_http_encoding_of(const char *compression); /* of a checked one */
-const char *skep_http_encoding_name(enum http_encoding);           /* NULL for HTTP_PLAIN: as Content-Encoding has it */
-/* scheme://host:port of a URL, without user and password, for people. */
+enum http_encoding skep_http_encoding_of(const char *compression); /* compression: a checked value */
+const char *skep_http_encoding_name(enum http_encoding);           /* name in Content-Encoding; NULL for HTTP_PLAIN */
+/* Writes scheme://host:port of a URL, without user and password, for messages. */
 void skep_http_url_where(const char *url, char *where, size_t room);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tables are right, processes are shown as they say, and the rule takes what it is about.  Asks
-# no daemon; needs no privilege.
+# Checks that skepd accepts the tables, that skep names processes by them, and that the rule matches its process.
+# Needs no daemon and no privilege.
 set -eu
 : "${SKEP:=skep}" "${SKEPD:=skepd}" "${CC:=cc}"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,7 +49,7 @@ shown_as 'samtools sort' "$work/example-launch" long 8 samtools sort a.bam
 
 "$SKEP" filter explain "$ping" --config "$work/check.conf" >"$work/told"
 grep -q '^MATCH example/ping' "$work/told" || {
-	echo 'the rule example/ping does not take example ping:' >&2
+	echo 'the rule example/ping does not match example ping:' >&2
 	cat "$work/told" >&2
 	exit 1
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/cpu_over_request.c - finds tasks that use fewer cores than they ask for.
+ */
+#include <errno.h>
+
+#include "analysis/finding.h"
+
+enum { WARN, NOTE };
+
+static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
+{
+	for (size_t i = 0; i < a->n_groups; i++) {
+		const struct analysis_group *g = a->groups[i];
+		const double asked = g->requested_cpus, wall = g->wall_sum_s;
+		const struct analysis_size size = analysis_size_cpus(g);
+		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
+		double saved = (asked - size.value) * wall;
+
+		if (asked <= 1 || !g->n_ok || wall <= 0 || size.value <= 0 || size.value >= asked ||
+		    finding_is_serial(g))
+			continue;
+		f.value = g->cpu_sum_s / (wall * asked);
+		if (f.value >= thresholds[NOTE] || !analysis_worth(a, saved) || finding_whole_machine(a, g) ||
+		    finding_wants_gpu(g) || analysis_starved(g))
+			continue;
+		f.severity = f.value < thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
+		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
+		f.confidence = size.confidence;
+		f.saving.core_s = saved;
+		f.evidence = finding_text("used %.1f of %.0f cores on average (%.0f %%), and %.1f or fewer for 95 %% of the time, in "
+					  "%zu %s",
+					  g->cpu_sum_s / wall, asked, f.value * 100, g->busy_cores[g->n_ok - 1], g->n,
+					  g->n == 1 ? "execution" : "executions");
+		if (finding_add_ask(a, &f, g, ASK_CPUS, &size, "") != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+const struct finding_kind finding_cpu_over_request = {
+	.id = "cpu-over-request",
+	.title = "more cores asked than used",
+	.measures = "CPU time by wall time and cores asked, of all executions of a task",
+	.unit = "1",
+	.guards = "jobs that ask for a whole machine; tasks that ask for a GPU, that waited for CPUs more than a tenth of their CPU time "
+		  "(their use is too small to size from), or that are serial",
+	.saving = "cores not needed, times the tasks' wall time",
+	.source = ANALYSIS_EXACT,
+	.thresholds = {
+		[WARN] = { "warn", 0.65, "1", "jobstats of Princeton: red below 65 %" },
+		[NOTE] = { "note", 0.80, "1", "jobstats of Princeton: below 80 %" },
+	},
+	.find = find,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/gpu.c - what the processes of a task or a tool made of their GPUs, interval by interval.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/finding.h"
+
+#define INTERVAL_NS 5000000000.0
+
+static int by_end(const void *a, const void *b)
+{
+	const struct lake_progress *x = *(const struct lake_progress *const *)a;
+	const struct lake_progress *y = *(const struct lake_progress *const *)b;
+
+	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+/* The samples of an interval. */
+static struct analysis_gpu gpu_of(const struct lake_progress *const *p, size_t n, double cores)
+{
+	struct analysis_gpu g = { 0 };
+	double busy = 0, known = 0, devices = 0, cpu = 0, most = 0, samples = 0, iowait = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const double interval = (double)p[i]->interval_ns;
+
+		g.seconds = p[i]->gpu_known_ns ? fmax(g.seconds, interval / 1e9) : g.seconds;
+		busy += (double)p[i]->gpu_busy_ns;
+		known += (double)p[i]->gpu_known_ns;
+		devices = p[i]->gpu_known_ns ? fmax(devices, (double)p[i]->gpu_devices) : devices;
+		cpu += interval > 0 ? (double)p[i]->cpu_ns / interval : 0;
+		most = interval > 0 ? fmax(most, (double)p[i]->cpu_ns / interval) : most;
+		samples += (double)p[i]->samples;
+		iowait += (double)p[i]->iowait_samples;
+	}
+	if (known <= 0 || g.seconds <= 0)
+		return (struct analysis_gpu){ 0 };
+	g.devices = fmax(1, devices);
+	/* processes that share a device each have their part of its time */
+	g.use = fmin(1, busy / (g.seconds * 1e9 * g.devices));
+	g.is_cpu = most >= 0.9 || (cores > 0 && cpu >= 0.9 * cores);
+	g.is_io = samples > 0 && iowait > 0.5 * samples;
+	return g;
+}
+
+int analysis_gpu(const struct analysis *a, enum finding_subject of, const char *name, double cores, double after_s,
+		 struct analysis_gpu **ret, size_t *ret_n)
+{
+	const struct lake_report *r = a->report;
+	const double interval = r->run.interval_ns ? (double)r->run.interval_ns : INTERVAL_NS;
+	const struct lake_progress **of_it = calloc(r->n_progress + 1, sizeof(const struct lake_progress *));
+	struct analysis_gpu *list = calloc(r->n_progress + 1, sizeof(*list));
+	uint64_t first = 0;
+	size_t n = 0, n_list = 0;
+
+	if (!of_it || !list) {
+		free(of_it);
+		free(list);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < r->n_progress; i++) {
+		const struct lake_process *p = &r->processes[r->progress[i].process];
+
+		if (strcmp(of == FINDING_OF_TASK ? p->task : p->tool, name) == 0)
+			of_it[n++] = &r->progress[i];
+	}
+	qsort(of_it, n, sizeof(*of_it), by_end);
+	for (size_t i = 0, end; i < n; i = end) {
+		struct analysis_gpu g;
+
+		for (end = i + 1; end < n && (double)(of_it[end]->end_ns - of_it[i]->end_ns) < interval / 2; end++)
+			;
+		g = gpu_of(of_it + i, end - i, cores);
+		if (g.seconds <= 0)
+			continue;
+		first = first ? first : of_it[i]->end_ns;
+		if ((double)(of_it[i]->end_ns - first) / 1e9 >= after_s)
+			list[n_list++] = g;
+	}
+	free(of_it);
+	*ret = list;
+	*ret_n = n_list;
+	return 0;
+}
+
+/* The tasks' names, without tasks the tools, of which a process held a GPU. */
+int analysis_gpu_each(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
+		      int (*judge)(struct analysis *, const struct finding_kind *, const double *, enum finding_subject,
+				   const char *, size_t, double))
+{
+	const struct lake_report *r = a->report;
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n_progress && !any; i++)
+		any = r->progress[i].gpu_known_ns > 0;
+	for (size_t i = 0; any && i < a->n_groups && rc == 0; i++)
+		rc = judge(a, kind, thresholds, FINDING_OF_TASK, a->groups[i]->name, a->groups[i]->n,
+			   a->groups[i]->requested_cpus);
+	for (size_t i = 0; any && i < r->n_tools && rc == 0 && !a->n_groups; i++)
+		rc = judge(a, kind, thresholds, FINDING_OF_TOOL, r->tools[i].tool, r->tools[i].calls, 0);
+	return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/guards.c - conditions under which several findings say nothing.
+ */
+#include "analysis/finding.h"
+
+bool finding_is_serial(const struct analysis_group *g)
+{
+	const double cores = g->wall_sum_s > 0 ? g->cpu_sum_s / g->wall_sum_s : 0;
+
+	return g->n_ok && cores >= FINDING_SERIAL_LEAST && cores <= FINDING_SERIAL_MOST &&
+	       g->busy_cores[g->n_ok - 1] <= 1.5;
+}
+
+bool finding_whole_machine(const struct analysis *a, const struct analysis_group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!*g->tasks[i]->job)
+			return false;
+	return a->report->run.cpus && g->requested_cpus >= 0.85 * (double)a->report->run.cpus;
+}
+
+bool finding_wants_gpu(const struct analysis_group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->tasks[i]->requested_gpus)
+			return true;
+	return false;
+}
+
+bool analysis_starved(const struct analysis_group *g)
+{
+	return g->queue_sum_s > 0.1 * (g->cpu_sum_s + g->queue_sum_s) && g->queue_sum_s > 0.05 * g->wall_sum_s;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/memory_at_risk.c - finds tasks that the kernel killed for their memory, or nearly.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/finding.h"
+
+enum { WARN };
+
+static const struct lake_process *killed_outside(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->report->n_processes; i++)
+		if (a->report->processes[i].oom_killed && !*a->report->processes[i].task)
+			return &a->report->processes[i];
+	return NULL;
+}
+
+static int of_group(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
+		    const struct analysis_group *g)
+{
+	const struct analysis_size size = analysis_size_memory(g);
+	const double most = g->largest_process;
+	struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n_oom ? g->n_oom : g->n };
+	char peak[FINDING_NUMBER], asked[FINDING_NUMBER], limit[FINDING_NUMBER], *ask;
+
+	f.process = g->killed;
+	f.value = g->requested_memory > 0 ? most / g->requested_memory : 0;
+	if (!g->n_oom && f.value < thresholds[WARN])
+		return 0;
+	f.severity = FINDING_WARN;
+	f.threshold = thresholds[WARN];
+	f.confidence = FINDING_HIGH;
+	ask = finding_ask(g->engine, ASK_MEMORY, size.value);
+	if (f.process)
+		f.evidence = finding_text("the kernel killed %zu of %zu executions for their memory, at a limit of %s", g->n_oom,
+					  g->n, f.process->oom_limit_bytes
+							? finding_bytes((double)f.process->oom_limit_bytes, limit)
+							: "the machine's memory");
+	else
+		f.evidence = finding_text("its largest process held %s of the %s that it asked for",
+					  finding_bytes(most, peak), finding_bytes(g->requested_memory, asked));
+	if (g->requested_memory > 0)
+		f.advice = ask ? finding_text("ask for %s (%s)", ask, size.rule) : NULL;
+	else
+		f.advice = finding_text("raise the limit, or ask for memory: the task asks for none");
+	free(ask);
+	return finding_add_take(a, &f);
+}
+
+static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
+{
+	const struct lake_process *p = killed_outside(a);
+	struct finding f = { .kind = kind, .of = FINDING_OF_RUN, .name = "", .n = 1, .severity = FINDING_WARN,
+			     .confidence = FINDING_HIGH, .process = p };
+	char limit[FINDING_NUMBER];
+
+	for (size_t i = 0; i < a->n_groups; i++)
+		if (of_group(a, kind, thresholds, a->groups[i]) != 0)
+			return -ENOMEM;
+	if (!p) /* outside of all tasks */
+		return 0;
+	f.evidence = finding_text("the kernel killed %s for its memory, at a limit of %s", p->tool,
+				  p->oom_limit_bytes ? finding_bytes((double)p->oom_limit_bytes, limit)
+						     : "the machine's memory");
+	f.advice = finding_text("raise the limit of its cgroup, or run fewer such processes at once");
+	return finding_add_take(a, &f);
+}
+
+const struct finding_kind finding_memory_at_risk = {
+	.id = "memory-at-risk",
+	.title = "killed for its memory, or nearly",
+	.measures = "the peak of the largest process by the memory asked; and each kill by the kernel",
+	.unit = "1",
+	.guards = "caches do not count: the peak is that of a process, not of its cgroup",
+	.source = ANALYSIS_EXACT,
+	.thresholds = { [WARN] = { "warn", 0.90, "1", "ClusterCockpit: within a tenth of the limit" } },
+	.find = find,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/memory_over_request.c - finds tasks that ask for more memory than they need.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "analysis/finding.h"
+#include "analysis/stats.h"
+
+enum { NOTE, WARN };
+
+static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
+{
+	double reserved = 0;
+
+	for (size_t i = 0; i < a->n_groups; i++)
+		reserved += a->groups[i]->requested_memory * a->groups[i]->wall_sum_s;
+	for (size_t i = 0; i < a->n_groups; i++) {
+		const struct analysis_group *g = a->groups[i];
+		const struct analysis_size size = analysis_size_memory(g);
+		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
+		char most[FINDING_NUMBER], median[FINDING_NUMBER], asked[FINDING_NUMBER], then[128];
+
+		f.saving.byte_s = (g->requested_memory - size.value) * g->wall_sum_s;
+		/* A Java heap grows to the size that it is given, so its peak says nothing about its need. */
+		if (g->requested_memory <= 0 || !g->n_ok || g->n_oom || size.value >= g->requested_memory ||
+		    (f.saving.byte_s < 3600 * GIB && f.saving.byte_s < a->gate_share * reserved) ||
+		    finding_whole_machine(a, g) || g->java)
+			continue;
+		f.value = g->memory[g->n_ok - 1] / g->requested_memory;
+		if (f.value >= thresholds[NOTE])
+			continue;
+		f.severity = f.value <= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
+		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
+		f.confidence = size.confidence;
+		snprintf(then, sizeof(then), " (%s)", size.rule);
+		f.evidence = finding_text("needed at most %s (median %s) of %s, in %zu %s",
+					  finding_bytes(g->memory[g->n_ok - 1], most),
+					  finding_bytes(stats_quantile(g->memory, g->n_ok, 0.5), median),
+					  finding_bytes(g->requested_memory, asked), g->n_ok,
+					  g->n_ok == 1 ? "execution" : "executions");
+		if (finding_add_ask(a, &f, g, ASK_MEMORY, &size, then) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+const struct finding_kind finding_memory_over_request = {
+	.id = "memory-over-request",
+	.title = "more memory asked than needed",
+	.measures = "the largest sum of the peaks of processes that ran at once, by the memory asked",
+	.unit = "1",
+	.guards = "jobs that ask for a whole machine; tasks that the kernel killed for their memory, or that run Java",
+	.saving = "memory not needed, times the tasks' wall time",
+	.source = ANALYSIS_EXACT,
+	.thresholds = {
+		[NOTE] = { "note", 0.70, "1", "jobstats of Princeton: below 70 %" },
+		[WARN] = { "warn", 0.35, "1", "job_defense_shield: 35 % and less" },
+	},
+	.find = find,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/serial.c - finds tasks that ask for several cores and use one.
+ */
+#include <errno.h>
+
+#include "analysis/finding.h"
+
+static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
+{
+	(void)thresholds;
+	for (size_t i = 0; i < a->n_groups; i++) {
+		const struct analysis_group *g = a->groups[i];
+		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
+		struct analysis_size size = analysis_size_cpus(g);
+
+		f.saving.core_s = (g->requested_cpus - 1) * g->wall_sum_s;
+		if (g->requested_cpus <= 1 || !finding_is_serial(g) || !analysis_worth(a, f.saving.core_s) ||
+		    finding_whole_machine(a, g) || finding_wants_gpu(g))
+			continue;
+		f.severity = FINDING_WARN;
+		f.confidence = g->n_ok < 5 ? FINDING_MEDIUM : FINDING_HIGH;
+		f.value = g->cpu_sum_s / g->wall_sum_s;
+		f.threshold = FINDING_SERIAL_MOST;
+		size.value = 1;
+		f.evidence = finding_text("used %.2f of %.0f cores on average, and %.1f or fewer for 95 %% of the time, in %zu %s",
+					  f.value, g->requested_cpus, g->busy_cores[g->n_ok - 1], g->n,
+					  g->n == 1 ? "execution" : "executions");
+		if (finding_add_ask(a, &f, g, ASK_CPUS, &size, ", or turn the program's own threads on") != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+const struct finding_kind finding_serial = {
+	.id = "serial",
+	.title = "one core used of several",
+	.measures = "CPU time by wall time of all executions of a task: 0.85 to 1.01",
+	.unit = "1",
+	.guards = "a task that used more than 1.5 cores for a twentieth of its time, asks for a GPU, or is a job that asks for a whole machine",
+	.saving = "all cores but one, times the tasks' wall time",
+	.source = ANALYSIS_EXACT,
+	.find = find,
+};

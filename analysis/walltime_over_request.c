@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis/walltime_over_request.c - finds tasks that ask for much more time than they take.
+ */
+#include <errno.h>
+
+#include "analysis/finding.h"
+
+enum { NOTE, WARN, LIMIT };
+
+static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
+{
+	for (size_t i = 0; i < a->n_groups; i++) {
+		const struct analysis_group *g = a->groups[i];
+		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n_ok };
+		const struct analysis_size size = analysis_size_walltime(g);
+		char longest[FINDING_NUMBER], limit[FINDING_NUMBER];
+
+		if (!g->n_ok || g->requested_walltime_s <= thresholds[LIMIT] || size.value >= g->requested_walltime_s)
+			continue;
+		f.value = g->wall_s[g->n_ok - 1] / g->requested_walltime_s;
+		if (f.value >= thresholds[NOTE])
+			continue;
+		f.severity = f.value <= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
+		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
+		f.confidence = size.confidence;
+		f.evidence = finding_text("took at most %s of %s, in %zu %s", finding_seconds(g->wall_s[g->n_ok - 1], longest),
+					  finding_seconds(g->requested_walltime_s, limit), g->n_ok,
+					  g->n_ok == 1 ? "execution" : "executions");
+		if (finding_add_ask(a, &f, g, ASK_TIME, &size, ": short jobs start earlier") != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+const struct finding_kind finding_walltime_over_request = {
+	.id = "walltime-over-request",
+	.title = "more time asked than taken",
+	.measures = "the longest wall time by the time asked, of the tasks of one name that ended well",
+	.unit = "1",
+	.guards = "limits of 15 minutes and less; tasks that did not end well",
+	.source = ANALYSIS_EXACT,
+	.thresholds = {
+		[NOTE] = { "note", 0.60, "1", "jobstats of Princeton: below 60 %" },
+		[WARN] = { "warn", 0.10, "1", "jobstats of Princeton: red at 10 %" },
+		[LIMIT] = { "limit", 900, "s", "jobstats of Princeton: limits above 15 minutes" },
+	},
+	.find = find,
+};

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/tune/tune_history.c - reads the earlier runs of a run's pipeline.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/base/skep.h"
+#include "cli/tune/tune.h"
+
+#define RUNS_MOST      20
+#define PROCESSES_MOST 200000 /* of all earlier runs together: they take about 0.7 s */
+#define LISTED_MOST    1000   /* more are not counted */
+
+/* skep run calls a pipeline like its tool unless its user names it: then other work may have the same pipeline. */
+static bool is_default_pipeline(const struct lake_report *r)
+{
+	if (!*r->run.pipeline)
+		return true;
+	for (size_t i = 0; i < r->n_processes && strcmp(r->run.origin, "command") == 0; i++)
+		if (strcmp(r->processes[i].upid, r->run.root_upid) == 0 &&
+		    strcmp(r->processes[i].tool, r->run.pipeline) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Without a pipeline of its own, work with the same name is the same. A name that skep took from the tool says nothing
+ * either: then the folder must be the same.
+ */
+static bool is_same_work(const struct lake_run *run, const struct lake_run *other, bool by_name)
+{
+	bool named;
+
+	if (strcmp(run->id, other->id) == 0)
+		return false;
+	if (!by_name)
+		return true;
+	named = *run->name && strcmp(run->name, run->pipeline) != 0 && strcmp(run->origin, "shell") != 0;
+	return strcmp(run->name, other->name) == 0 && (named || strcmp(run->cwd, other->cwd) == 0);
+}
+
+static int add_run(struct lake *lake, const struct lake_run *run, struct engine_names *names, struct tune_history *h)
+{
+	struct lake_report *report = NULL;
+	char why[512] = "";
+	int rc = lake_report(lake, run->id, &report, why, sizeof(why));
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc) {
+		skep_say("tune", "without the earlier run %s: %s", run->id, why);
+		h->left_out++;
+		return 0;
+	}
+	engine_names_reuse(names, report);
+	rc = analysis_history_add(h->runs, report);
+	h->n += rc == 0;
+	lake_report_free(report);
+	return rc;
+}
+
+int tune_history_read(struct lake *lake, const struct lake_report *r, struct engine_names *names,
+		      struct tune_history *ret, char *why, size_t why_size)
+{
+	const struct lake_runs_query query = { .limit = LISTED_MOST,
+					       .engine = *r->run.engine ? r->run.engine : NULL,
+					       .pipeline = r->run.pipeline,
+					       .until_ns = r->run.start_ns };
+	const bool by_name = is_default_pipeline(r);
+	struct tune_history h = { .runs = analysis_history_new() };
+	struct lake_runs *runs = NULL;
+	uint64_t processes = 0;
+	int rc = h.runs ? 0 : -ENOMEM;
+
+	snprintf(why, why_size, "out of memory");
+	if (rc == 0 && strcmp(r->run.origin, "session") != 0 && r->run.start_ns)
+		rc = lake_runs(lake, &query, &runs, why, why_size);
+	for (size_t i = 0; rc == 0 && runs && i < runs->n; i++) {
+		if (!is_same_work(&r->run, &runs->runs[i], by_name))
+			continue;
+		processes += runs->runs[i].totals.images;
+		if (h.n >= RUNS_MOST || processes > PROCESSES_MOST)
+			h.left_out++;
+		else
+			rc = add_run(lake, &runs->runs[i], names, &h);
+	}
+	h.more = runs && runs->n == LISTED_MOST;
+	lake_runs_free(runs);
+	if (rc)
+		analysis_history_free(h.runs);
+	else
+		*ret = h;
+	return rc;
+}

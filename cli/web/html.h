@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/html.h - writes the one-file report: the pages of skep web, and the answers that they show, in one HTML file.
+ */
+#ifndef SKEP_CLI_WEB_HTML_H
+#define SKEP_CLI_WEB_HTML_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* An answer, by the path by which the pages ask skep web for it. */
+struct html_answer {
+	const char *path; /* "/api/run/ID" */
+	const char *json;
+	size_t len;
+};
+
+/*
+ * page: what the browser opens, "#/run/ID".  0; -errno with the reason in why, which names no file.
+ */
+int html_write(const char *page, const struct html_answer *, size_t n, FILE *, char *why, size_t room);
+
+#endif

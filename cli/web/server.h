@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/server.h - serves the pages and the answers by HTTP, with libmicrohttpd.
+ *
+ * One thread accepts connections and ends old ones; libmicrohttpd has a thread for each connection.
+ */
+#ifndef SKEP_CLI_WEB_SERVER_H
+#define SKEP_CLI_WEB_SERVER_H
+
+#include <stddef.h>
+
+#define SERVER_CONNECTIONS 32    /* the server closes further ones */
+#define SERVER_REQUEST_MAX 16384 /* bytes of a request's head */
+#define SERVER_IDLE_S      10    /* a connection ends after this time without a byte */
+#define SERVER_TOTAL_S     150   /* and after this time in all */
+
+struct server_options {
+	int fd;                   /* listens */
+	const char *token;        /* REQUEST_TOKEN digits */
+	const char *cookie;       /* its name */
+	const char *const *names; /* of this machine, in the header Host; NULL-terminated */
+	const char *lake;         /* of --lake; NULL: none */
+	const char *certificate, *key; /* PEM texts; NULL: no TLS */
+};
+
+/* Serves until `until` (a file descriptor) is readable. 0; -errno with the reason in why. */
+int server_run(const struct server_options *, int until, char *why, size_t room);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/web.c - `skep web`: serves the answers of skep as pages for a browser.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/base/lakepath.h"
+#include "cli/base/question.h"
+#include "cli/base/skep.h"
+#include "cli/web/assets.h"
+#include "cli/web/listen.h"
+#include "cli/web/request.h"
+#include "cli/web/server.h"
+#include "cli/web/worker.h"
+#include "core/base/confine.h"
+
+#define PEM_MAX (1 << 20)
+
+struct web_options {
+	const char *lake, *listen, *certificate, *key;
+	const char **hosts;
+};
+
+static const struct command_option options[] = {
+	{ "listen", .value = "ADDR:PORT", .help = "where to serve (default: 127.0.0.1 and a free port); an address that other "
+		    "machines reach needs --tls-cert and --tls-key", COMMAND_AT(struct web_options, listen) },
+	{ "tls-cert", .value = "FILE", .help = "serve by TLS, with the certificates of this file, in PEM",
+	  COMMAND_AT(struct web_options, certificate) },
+	{ "tls-key", .value = "FILE", .help = "its private key, in PEM", COMMAND_AT(struct web_options, key) },
+	{ "host", .value = "NAME", .help = "a name by which browsers reach this machine, beside the machine's own name; may be "
+		  "repeated", COMMAND_AT(struct web_options, hosts) },
+	QUESTION_LAKE(struct web_options, lake),
+	{ 0 },
+};
+
+static int run_web(int argc, char **argv);
+
+const struct command cmd_web = {
+	.name = "web",
+	.operands = "[RUN|last]",
+	.summary = "serve the runs, their tasks, findings and time lines to a browser",
+	.about = "skep web prints an address; open it in a browser. With RUN, it opens on this run. Ctrl-C ends it.\n",
+	.options = options,
+	.notes =
+		"The address has a token, which the browser keeps as a cookie: nobody else on this machine can read the pages. A "
+		"program gives it in a header, Authorization: Bearer TOKEN. The pages show what skep runs, show, tune, diff and "
+		"status answer as JSON, and so what the user of skep web may read; they change nothing and load nothing from "
+		"elsewhere. As root, skep web becomes the owner of the lake, and gives up all capabilities.\n"
+		"To send one run to a colleague, skep show RUN --html FILE writes the same page into a file.\n",
+	.most = 1,
+	.run = run_web,
+};
+
+/* 128 random bits, in hexadecimal. */
+static int token_new(char token[REQUEST_TOKEN + 1])
+{
+	unsigned char bytes[REQUEST_TOKEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* The caller frees *ret. An exit status. */
+static int pem_read(const char *option, const char *path, char **ret)
+{
+	FILE *in = fopen(path, "re");
+	char *text = malloc(PEM_MAX);
+	size_t n = in && text ? fread(text, 1, PEM_MAX - 1, in) : 0;
+	const bool bad = !in || !text || ferror(in);
+	const int err = errno;
+
+	if (in)
+		fclose(in);
+	if (bad || !n) {
+		free(text);
+		return skep_fail("web", SKEP_EXIT_CONFIG, "%s %s: %s", option, path, bad ? strerror(err) : "the file is empty");
+	}
+	text[n] = '\0';
+	*ret = text;
+	return SKEP_EXIT_OK;
+}
+
+/* The owner of the lake that root reads when nothing else is named; 0: root, or the lake is none of this machine. */
+static uid_t owner_of_lake(const char *named, gid_t *ret_gid)
+{
+	char *path = NULL;
+	struct stat st;
+	uid_t uid = 0;
+
+	if (named)
+		path = strdup(named);
+	else
+		(void)lake_default_path(&path);
+	if (path && stat(path, &st) == 0) {
+		uid = st.st_uid;
+		*ret_gid = st.st_gid;
+	}
+	free(path);
+	return uid;
+}
+
+/* What runs here reads the lake, and nothing else of root's. An exit status. */
+static int drop(const char *lake)
+{
+	const struct rlimit limit = { WORKER_FILE_MAX, WORKER_FILE_MAX };
+	gid_t gid = 0;
+	uid_t uid = geteuid() == 0 ? owner_of_lake(lake, &gid) : 0;
+	int err = 0;
+
+	if (uid && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
+		err = -errno;
+	if (!err && geteuid() == 0)
+		err = confine_all();
+	if (err)
+		return skep_fail("web", SKEP_EXIT_PRIVILEGE, "cannot give up root's rights: %s", strerror(-err));
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	(void)setrlimit(RLIMIT_FSIZE, &limit); /* of an answer */
+	return SKEP_EXIT_OK;
+}
+
+/* SIGINT and SIGTERM end the server. */
+static int signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int serve(const struct web_options *o, const struct server_options *given, const struct listen_address *at,
+		 const char *run)
+{
+	struct server_options server = *given;
+	const bool any = strncmp(at->name, "0.0.0.0:", 8) == 0 || strncmp(at->name, "[::]:", 5) == 0;
+	char token[REQUEST_TOKEN + 1], cookie[32], machine[256] = "", why[512] = "", address[320];
+	const char *names[64] = { machine };
+	int until, err = token_new(token);
+	size_t n = 1;
+
+	if (err)
+		return skep_fail("web", SKEP_EXIT_RUNTIME, "no random bytes: %s", strerror(-err));
+	if (gethostname(machine, sizeof(machine) - 1) != 0 || !machine[0])
+		snprintf(machine, sizeof(machine), "localhost");
+	for (size_t i = 0; o->hosts && o->hosts[i] && n + 1 < sizeof(names) / sizeof(names[0]); i++)
+		names[n++] = o->hosts[i];
+	/* Cookies know no port: each server has its own. */
+	snprintf(cookie, sizeof(cookie), "skep_%u", at->port);
+	server.token = token;
+	server.cookie = cookie;
+	server.names = names;
+	until = signals();
+	if (until < 0)
+		return skep_fail("web", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));
+	snprintf(address, sizeof(address), "%s:%u", n > 1 ? names[1] : machine, at->port);
+	printf("%s://%s/?token=%s%s%s\n", server.key ? "https" : "http", any || n > 1 ? address : at->name, token,
+	       run ? "#/run/" : "", run ? run : "");
+	fflush(stdout);
+	err = server_run(&server, until, why, sizeof(why));
+	close(until);
+	return err ? skep_fail("web", SKEP_EXIT_RUNTIME, "%s", why) : SKEP_EXIT_OK;
+}
+
+/* A run's name becomes a part of the address. */
+static bool plain_name(const char *s)
+{
+	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:") == strlen(s);
+}
+
+static int start(const struct web_options *o, const char *run)
+{
+	struct server_options server = { .fd = -1, .lake = o->lake };
+	struct listen_address at = { 0 };
+	char *certificate = NULL, *key = NULL, why[512] = "";
+	int status = SKEP_EXIT_OK;
+
+	if (o->key)
+		status = pem_read("--tls-key", o->key, &key);
+	if (o->certificate && status == SKEP_EXIT_OK)
+		status = pem_read("--tls-cert", o->certificate, &certificate);
+	if (status == SKEP_EXIT_OK) {
+		server.fd = listen_on(o->listen ? o->listen : "127.0.0.1:0", &at, why, sizeof(why));
+		if (server.fd < 0)
+			status = server.fd == -EINVAL ? skep_usage("web", "--listen %s", why) :
+							skep_fail("web", SKEP_EXIT_RUNTIME, "%s", why);
+		else if (!at.local && !key)
+			status = skep_usage("web", "--listen %s: other machines reach this address, and would read the token and the pages "
+						   "on the way; give --tls-cert FILE and --tls-key FILE, or forward a local port by ssh -L",
+					    o->listen);
+	}
+	server.key = key;
+	server.certificate = certificate;
+	if (status == SKEP_EXIT_OK)
+		status = drop(o->lake);
+	if (status == SKEP_EXIT_OK)
+		status = serve(o, &server, &at, run);
+	if (server.fd >= 0)
+		close(server.fd);
+	free(certificate);
+	free(key);
+	return status;
+}
+
+static int run_web(int argc, char **argv)
+{
+	struct web_options o = { 0 };
+	int status = command_parse(&cmd_web, argc, argv, &o);
+	const char *run;
+
+	if (status >= 0)
+		return status;
+	run = optind < argc ? argv[optind] : NULL;
+	if (!o.key != !o.certificate)
+		status = skep_usage("web", "--tls-cert and --tls-key: both of them");
+	else if (run && !plain_name(run))
+		status = skep_usage("web", "'%s': name the run by its id", run);
+	else if (!web_built("web"))
+		status = SKEP_EXIT_RUNTIME;
+	else
+		status = start(&o, run);
+	free(o.hosts);
+	return status;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/worker.c - see cli/web/worker.h.
+ */
+#include "cli/web/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/program.h"
+
+#define STEP_MS 500 /* how soon a command ends after worker_cancel() */
+
+extern char **environ;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t one_ended = PTHREAD_COND_INITIALIZER;
+static unsigned running;
+static bool cancelled;
+
+static int begin(void)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WORKER_SECONDS / 2;
+	pthread_mutex_lock(&lock);
+	while (running == WORKER_MOST && !cancelled && err == 0)
+		err = pthread_cond_timedwait(&one_ended, &lock, &until);
+	err = cancelled ? -ECANCELED : err ? -EBUSY : 0;
+	running += err == 0;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static void end(void)
+{
+	pthread_mutex_lock(&lock);
+	running--;
+	pthread_cond_signal(&one_ended);
+	pthread_mutex_unlock(&lock);
+}
+
+void worker_cancel(void)
+{
+	pthread_mutex_lock(&lock);
+	cancelled = true;
+	pthread_cond_broadcast(&one_ended);
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_cancelled(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = cancelled;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* Starts the command; its answer and its messages go into two files in memory. */
+static int start(const char *const *argv, int out, int messages, pid_t *ret)
+{
+	const char *line[64] = { program_name() };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	size_t n = 0;
+	int err;
+
+	while (n < sizeof(line) / sizeof(line[0]) - 2 && argv[n]) {
+		line[n + 1] = argv[n];
+		n++;
+	}
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&files, out, 1);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&files, messages, 2);
+	/* execve does not change the strings */
+	if (!err)
+		err = posix_spawn(ret, program_path(), &files, &attributes, (char *const *)(uintptr_t)line, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return -err;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits until the command has ended; ends it if the client leaves, or after WORKER_SECONDS. */
+static int wait_for(pid_t pid, int client, int *ret_status)
+{
+	const int64_t until = now_ms() + WORKER_SECONDS * 1000;
+	struct pollfd fds[] = {
+		{ .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN },
+		{ .fd = client, .events = POLLRDHUP },
+	};
+	int status = 0, err = fds[0].fd < 0 ? -errno : 0;
+
+	while (!err) {
+		const int n = poll(fds, 2, STEP_MS);
+
+		if (n < 0 && errno != EINTR)
+			err = -errno;
+		else if (n > 0 && fds[0].revents)
+			break;
+		else if (n > 0 && fds[1].revents)
+			err = -EPIPE;
+		else if (is_cancelled())
+			err = -ECANCELED;
+		else if (now_ms() > until)
+			err = -ETIMEDOUT;
+	}
+	if (err)
+		kill(-pid, SIGKILL);
+	if (fds[0].fd >= 0)
+		close(fds[0].fd);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return err;
+}
+
+/* The last lines are the cause: "skep show: no run 'x' ..."; the rest is for a terminal. */
+static void read_why(int fd, const char *command, char why[WORKER_WHY])
+{
+	const off_t size = lseek(fd, 0, SEEK_END);
+	const off_t from = size >= WORKER_WHY ? size - WORKER_WHY + 1 : 0;
+	ssize_t n = pread(fd, why, WORKER_WHY - 1, from);
+	char prefix[64];
+	int length = snprintf(prefix, sizeof(prefix), "%s %s: ", program_name(), command);
+
+	why[n > 0 ? n : 0] = '\0';
+	for (char *at = strstr(why, prefix); at && length > 0; at = strstr(at, prefix))
+		memmove(at, at + length, strlen(at + length) + 1);
+	n = (ssize_t)strlen(why);
+	while (n > 0 && why[n - 1] == '\n')
+		why[--n] = '\0';
+}
+
+int worker_run(const char *const *argv, int client, struct worker_answer *ret)
+{
+	int out, messages, err = begin();
+	pid_t pid = 0;
+
+	if (err)
+		return err;
+	out = memfd_create("skep-answer", MFD_CLOEXEC);
+	messages = memfd_create("skep-messages", MFD_CLOEXEC);
+	err = out < 0 || messages < 0 ? -errno : start(argv, out, messages, &pid);
+	if (!err)
+		err = wait_for(pid, client, &ret->status);
+	if (!err) {
+		read_why(messages, argv[0], ret->why);
+		ret->fd = out;
+		ret->size = lseek(out, 0, SEEK_END);
+	} else if (out >= 0) {
+		close(out);
+	}
+	if (messages >= 0)
+		close(messages);
+	end();
+	return err;
+}

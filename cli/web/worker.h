@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/worker.h - runs a command of skep and keeps what it prints.  A process for each answer: a question may take
+ * long and much memory, or read a damaged file; it ends with its process, and no two threads share a lake.  Any thread.
+ */
+#ifndef SKEP_CLI_WEB_WORKER_H
+#define SKEP_CLI_WEB_WORKER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define WORKER_MOST      4   /* at once; further ones wait */
+#define WORKER_SECONDS   60  /* an answer takes at most so long */
+#define WORKER_FILE_MAX  (1u << 30)
+#define WORKER_WHY       1024
+
+struct worker_answer {
+	int status;          /* exit status of the command; 128 + signal */
+	int fd;              /* a file with the command's output; the caller closes it */
+	off_t size;
+	char why[WORKER_WHY]; /* its messages, without the program's name */
+};
+
+/*
+ * argv: the command line without the program.  client: ends the command when this socket is closed by its peer.
+ * 0; -EBUSY: too many at once; -ETIMEDOUT; -EPIPE: the client left; -ECANCELED: worker_cancel(); -errno.
+ */
+int worker_run(const char *const *argv, int client, struct worker_answer *ret);
+/* Ends all commands; a command that begins later ends at once. */
+void worker_cancel(void);
+
+#endif

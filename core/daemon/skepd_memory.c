@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/daemon/skepd_memory.c - gives memory back to the kernel that skepd needs no longer: what the start and storms of
+ * processes have left in the heap, and pages of programs that only the start reads.
+ */
+#include "core/daemon/skepd.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * Unmaps the pages of segments that nobody writes: code and data of the start, such as the BPF objects in the plugins.
+ * The kernel maps a page that is needed again at the next access, from the page cache.
+ */
+static int release_segments(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
+
+		if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
+			continue;
+		begin = begin / page * page;
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+/*
+ * Probes read the kernel's types, 5 MB, several times. After the first such block glibc would take the next ones from
+ * its heap (mallopt(3), M_MMAP_THRESHOLD), where what a probe keeps lies between them: 2 to 4 MB that never go back.
+ */
+void skepd_memory_begin_start(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
+
+void skepd_memory_release_start(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 4 << 20); /* batches come from the heap */
+#endif
+	dl_iterate_phdr(release_segments, NULL);
+	skepd_memory_release();
+}
+
+void skepd_memory_release(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}

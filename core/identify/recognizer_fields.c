@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/identify/recognizer_fields.c - the fields that a recognizer's conditions test, and their values at an exec.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/identify/recognizer_table.h"
+
+static const struct filter_field fixed[FIELD_FIXED] = {
+	[FIELD_TOOL] = { "tool", FILTER_TEXT, FILTER_PLAIN, true, "the program, seen through interpreters" },
+	[FIELD_EXE] = { "exe", FILTER_TEXT, FILTER_PLAIN, true, "resolved path of the binary" },
+	[FIELD_COMM] = { "comm", FILTER_TEXT, FILTER_PLAIN, true, "name of the main thread" },
+	[FIELD_FILENAME] = { "filename", FILTER_TEXT, FILTER_PLAIN, true, "path as given to exec" },
+	[FIELD_CWD] = { "cwd", FILTER_TEXT, FILTER_PLAIN, true, "working directory" },
+	[FIELD_CGROUP] = { "cgroup", FILTER_TEXT, FILTER_PLAIN, true, "path of the cgroup" },
+	[FIELD_ARGV] = { "argv", FILTER_LIST, FILTER_PLAIN, true, "the arguments" },
+	[FIELD_ARGV_0] = { "argv.0", FILTER_TEXT, FILTER_PLAIN, true, "the first argument, the program's own name" },
+	[FIELD_ARGV_1] = { "argv.1", FILTER_TEXT, FILTER_PLAIN, true, "the second argument" },
+	[FIELD_ARGV_2] = { "argv.2", FILTER_TEXT, FILTER_PLAIN, true, "the third argument" },
+	[FIELD_ARGV_3] = { "argv.3", FILTER_TEXT, FILTER_PLAIN, true, "the fourth argument" },
+	[FIELD_ARGV_4] = { "argv.4", FILTER_TEXT, FILTER_PLAIN, true, "the fifth argument" },
+	[FIELD_ARGV_5] = { "argv.5", FILTER_TEXT, FILTER_PLAIN, true, "the sixth argument" },
+	[FIELD_ARGV_6] = { "argv.6", FILTER_TEXT, FILTER_PLAIN, true, "the seventh argument" },
+	[FIELD_UID] = { "uid", FILTER_UINT, FILTER_PLAIN, true, "user id" },
+	[FIELD_CHILD] = { "child", FILTER_BOOL, FILTER_PLAIN, false, "its parent is the engine's own process" },
+	[FIELD_MOVED] = { "moved", FILTER_BOOL, FILTER_PLAIN, false, "its working directory is not the engine's" },
+	[FIELD_RUN_CWD] = { "run.cwd", FILTER_TEXT, FILTER_PLAIN, false, "working directory of the engine" },
+	[FIELD_RUN_ARGV] = { "run.argv", FILTER_LIST, FILTER_PLAIN, false, "arguments of the engine" },
+	[FIELD_RUN_ARGV_1] = { "run.argv.1", FILTER_TEXT, FILTER_PLAIN, false, "the engine's second argument" },
+	[FIELD_RUN_ARGV_2] = { "run.argv.2", FILTER_TEXT, FILTER_PLAIN, false, "the engine's third argument" },
+};
+
+void recognizer_fields_init(struct recognizer_fields *f)
+{
+	memset(f, 0, sizeof(*f));
+	memcpy(f->fields, fixed, sizeof(fixed));
+	f->schema = (struct filter_schema){ f->fields, FIELD_FIXED };
+}
+
+void recognizer_fields_clear(struct recognizer_fields *f)
+{
+	for (uint32_t i = FIELD_FIXED; i < f->schema.n; i++)
+		free((char *)f->fields[i].name);
+	f->schema.n = FIELD_FIXED;
+	f->n_names = 0;
+}
+
+int recognizer_fields_variable(struct recognizer_fields *f, const char *name, size_t len)
+{
+	char *environ, *changed;
+
+	for (uint32_t i = 0; i < f->n_names; i++)
+		if (strlen(f->names[i]) == len && memcmp(f->names[i], name, len) == 0)
+			return (int)i;
+	if (f->n_names == RECOGNIZER_ENVIRON_MAX)
+		return -ENOSPC;
+	if (asprintf(&environ, "environ.%.*s", (int)len, name) < 0)
+		return -ENOMEM;
+	if (asprintf(&changed, "changed.%.*s", (int)len, name) < 0) {
+		free(environ);
+		return -ENOMEM;
+	}
+	f->fields[f->schema.n++] = (struct filter_field){ environ, FILTER_TEXT, FILTER_PLAIN, false, NULL };
+	f->fields[f->schema.n++] = (struct filter_field){ changed, FILTER_TEXT, FILTER_PLAIN, false, NULL };
+	f->names[f->n_names] = environ + strlen("environ.");
+	return (int)f->n_names++;
+}
+
+int recognizer_fields_find(const struct recognizer_fields *f, const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < f->schema.n; i++)
+		if (strlen(f->fields[i].name) == len && memcmp(f->fields[i].name, name, len) == 0)
+			return (int)i;
+	return -1;
+}
+
+struct filter_text recognizer_variable(const struct filter_text *environ, const char *name)
+{
+	const char *at = environ->ptr, *end = at ? at + environ->len : NULL;
+	size_t n = strlen(name);
+
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+
+		if (len > n && at[n] == '=' && memcmp(at, name, n) == 0)
+			return (struct filter_text){ at + n + 1, (uint32_t)(len - n - 1) };
+		at += len + 1;
+	}
+	return (struct filter_text){ NULL, 0 };
+}
+
+static struct filter_text word_at(const struct filter_text *list, unsigned n)
+{
+	const char *at = list->ptr, *end = at ? at + list->len : NULL;
+
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+
+		if (n-- == 0)
+			return (struct filter_text){ at, (uint32_t)len };
+		at += len + 1;
+	}
+	return (struct filter_text){ NULL, 0 };
+}
+
+static enum filter_known text(struct filter_text t, union filter_value *ret)
+{
+	ret->text = t;
+	return t.ptr ? FILTER_KNOWN : FILTER_UNKNOWN;
+}
+
+/* A variable of the exec; changed: only if its value differs from the one that skep read before. */
+static enum filter_known variable(const struct recognizer_view *v, uint32_t number, bool changed,
+				  union filter_value *ret)
+{
+	struct filter_text value = recognizer_variable(&v->subject->self.environ, v->fields->names[number]), before;
+
+	if (changed && value.ptr) {
+		before = recognizer_variable(&v->subject->environ_before, v->fields->names[number]);
+		if (before.ptr && before.len == value.len && memcmp(before.ptr, value.ptr, value.len) == 0)
+			return FILTER_UNKNOWN;
+	}
+	return text(value, ret);
+}
+
+static enum filter_known moved(const struct recognizer_subject *s, union filter_value *ret)
+{
+	const struct filter_text *a = &s->self.cwd, *b = &s->run.cwd;
+
+	ret->b = a->ptr && b->ptr && (a->len != b->len || memcmp(a->ptr, b->ptr, a->len) != 0);
+	return a->ptr && b->ptr ? FILTER_KNOWN : FILTER_UNKNOWN;
+}
+
+enum filter_known recognizer_field_get(const void *view, uint32_t level, uint32_t field, union filter_value *ret)
+{
+	const struct recognizer_view *v = view;
+	const struct recognizer_image *image = level == 0 ? &v->subject->self : &v->subject->parent;
+
+	if (level > 1)
+		return FILTER_NOBODY;
+	switch (field) {
+	case FIELD_TOOL:
+		return text(image->tool, ret);
+	case FIELD_EXE:
+		return text(image->exe, ret);
+	case FIELD_COMM:
+		return text(image->comm, ret);
+	case FIELD_FILENAME:
+		return text(image->filename, ret);
+	case FIELD_CWD:
+		return text(image->cwd, ret);
+	case FIELD_CGROUP:
+		return text(image->cgroup, ret);
+	case FIELD_ARGV:
+		return text(image->argv, ret);
+	case FIELD_ARGV_0:
+	case FIELD_ARGV_1:
+	case FIELD_ARGV_2:
+	case FIELD_ARGV_3:
+	case FIELD_ARGV_4:
+	case FIELD_ARGV_5:
+	case FIELD_ARGV_6:
+		return text(word_at(&image->argv, field - FIELD_ARGV_0), ret);
+	case FIELD_UID:
+		ret->u = image->uid;
+		return image->tool.ptr ? FILTER_KNOWN : FILTER_UNKNOWN;
+	case FIELD_CHILD:
+		ret->b = v->subject->child;
+		return FILTER_KNOWN;
+	case FIELD_MOVED:
+		return moved(v->subject, ret);
+	case FIELD_RUN_CWD:
+		return text(v->subject->run.cwd, ret);
+	case FIELD_RUN_ARGV:
+		return text(v->subject->run.argv, ret);
+	case FIELD_RUN_ARGV_1:
+	case FIELD_RUN_ARGV_2:
+		return text(word_at(&v->subject->run.argv, 1 + field - FIELD_RUN_ARGV_1), ret);
+	default:
+		field -= FIELD_FIXED;
+		return field / 2 < v->fields->n_names ? variable(v, field / 2, field % 2, ret) : FILTER_UNKNOWN;
+	}
+}
+
+bool recognizer_holds(const struct recognizer_fields *fields, const struct filter_expr *when,
+		      const struct recognizer_subject *subject)
+{
+	struct recognizer_view view = { fields, subject };
+	struct filter_budget own = { 0 }, *budget = subject->budget ? subject->budget : &own;
+
+	return !when || (filter_expr_match_within(when, recognizer_field_get, &view, budget) && !budget->spent);
+}

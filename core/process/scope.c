@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/scope.c - the list of scopes.
+ */
+#include "core/process/scope.h"
+
+#include <stdlib.h>
+
+#include "core/process/run.h"
+
+struct scope *scope_new(struct scopes *scopes, struct scope *outer)
+{
+	struct scope *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->refs = 1;
+	s->id = ++scopes->last_id;
+	s->outer = scope_ref(outer);
+	s->next = scopes->first;
+	if (s->next)
+		s->next->prev = s;
+	else
+		scopes->last = s;
+	scopes->first = s;
+	scopes->n++;
+	return s;
+}
+
+struct scope *scope_ref(struct scope *s)
+{
+	if (s)
+		s->refs++;
+	return s;
+}
+
+void scope_unref(struct scopes *scopes, struct intern *intern, struct scope *s)
+{
+	while (s && --s->refs == 0) {
+		struct scope *outer = s->outer;
+
+		if (s->prev)
+			s->prev->next = s->next;
+		else
+			scopes->first = s->next;
+		if (s->next)
+			s->next->prev = s->prev;
+		else
+			scopes->last = s->prev;
+		scopes->n--;
+		run_unref(s->run);
+		intern_unref(intern, s->engine);
+		intern_unref(intern, s->cwd);
+		program_unref(intern, s->program);
+		free(s);
+		s = outer;
+	}
+}
+
+void scope_set_run(struct scope *s, struct run *run)
+{
+	struct run *old = s->run;
+
+	s->run = run_ref(run);
+	run_unref(old);
+}
+
+const struct scope *scopes_oldest(const struct scopes *scopes)
+{
+	return scopes->last;
+}
+
+struct scope *scope_find(const struct scopes *scopes, uint64_t id)
+{
+	struct scope *s = scopes->first;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/scope.h - scopes: the engines whose work a process is part of, from the outside in.
+ *
+ * A process that a recognizer takes for an engine (snakemake, make, a Slurm job) opens a scope.  Its descendants carry
+ * the scope for life, whatever becomes of their parents.  The outermost scope of the highest class names the run; its
+ * marks begin tasks, and marks of scopes further in make steps (track_scope.c decides).
+ */
+#ifndef SKEP_CORE_SCOPE_H
+#define SKEP_CORE_SCOPE_H
+
+#include "core/base/intern.h"
+#include "core/identify/program.h"
+#include "core/identify/recognizer.h"
+
+struct run;
+
+struct scope {
+	struct scope *prev, *next;       /* all scopes */
+	struct scope *outer;             /* a reference; NULL: the outermost */
+	uint32_t refs;
+	uint64_t id;                     /* for the saved state */
+	bool restored;                   /* the saved state holds a reference: saved_scope.c */
+	const struct interned *engine;
+	enum recognizer_class class;
+	bool nests;                      /* see recognizer_nests() */
+	bool whole;                      /* its root is a task: what its marks find below are steps */
+	const struct recognizer *entry;  /* in the table in use; NULL: a reload has removed the engine */
+	struct run *run;                 /* the run that it opened, a reference; NULL: none */
+	struct skep_upid root;           /* the engine's process */
+	uint32_t uid;                    /* of the root */
+	const struct interned *cwd;      /* of the root */
+	struct program *program;         /* of the root */
+};
+
+struct scopes {
+	struct scope *first, *last; /* the youngest, the oldest */
+	size_t n;
+	uint64_t last_id;
+};
+
+/* A new scope with one reference; takes a reference of outer.  NULL: no memory. */
+struct scope *scope_new(struct scopes *, struct scope *outer);
+struct scope *scope_ref(struct scope *); /* NULL is fine; returns its argument */
+/* Frees the scope with its last reference, and then those further out that nothing else refers to.  NULL is fine. */
+void scope_unref(struct scopes *, struct intern *, struct scope *);
+void scope_set_run(struct scope *, struct run *); /* NULL: none */
+const struct scope *scopes_oldest(const struct scopes *); /* then scope->prev; NULL: there is none */
+struct scope *scope_find(const struct scopes *, uint64_t id);
+
+#endif

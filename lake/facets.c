@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/facets.c - reads what other probes counted for each process.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "lake/answer.h"
+
+/* Adds a facet of another probe to the totals. */
+static void facet_total(struct lake_totals *t, const char *name, double value)
+{
+	static const char *const states[LAKE_STATES] = {
+		[LAKE_RUNNING] = "sched.running", [LAKE_RUNNABLE] = "sched.runnable", [LAKE_IOWAIT] = "sched.iowait",
+		[LAKE_BLOCKED] = "sched.blocked", [LAKE_SLEEPING] = "sched.sleeping",
+	};
+	uint64_t n = value > 0 ? (uint64_t)value : 0;
+
+	if (strncmp(name, "net.", 4) == 0)
+		t->net_known = true;
+	if (strcmp(name, "net.rx_bytes") == 0)
+		t->net_rx_bytes = n;
+	else if (strcmp(name, "net.tx_bytes") == 0)
+		t->net_tx_bytes = n;
+	else if (strcmp(name, "io.block_delay_ns") == 0)
+		t->block_delay_ns = n;
+	for (int i = 0; i < LAKE_STATES; i++)
+		if (strcmp(name, states[i]) == 0)
+			t->states[i] = n;
+}
+
+/* Adds a number to the facets of the process that the report reads. n: those that it has. */
+static int add_number(struct answer *a, struct lake_process *p, const char *name, double value, size_t n)
+{
+	void *grown = answer_grow(a->facet, n, &a->facet_room, sizeof(*a->facet));
+
+	if (!grown)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	a->facet = grown;
+	a->facet[n] = (struct lake_facet){ name, value };
+	facet_total(&p->totals, name, value);
+	return 0;
+}
+
+/* Keeps a facet that is a text, if the report has a place for it. */
+static int add_text(struct answer *a, const struct lake_rows *rows, const char *name, struct lake_process *p)
+{
+	const struct {
+		const char *name, **to;
+	} texts[] = { { "container_name", &p->container_name },
+		      { "container_image", &p->container_image },
+		      { "pod", &p->pod },
+		      { "namespace", &p->name_space } };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(texts[i].name, name) != 0)
+			continue;
+		*texts[i].to = lake_rows_text(rows, 1, &a->arena);
+		return *texts[i].to ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
+	}
+	return 0;
+}
+
+/* Moves the buffer's n facets, sorted by name, to the process. */
+static int keep(struct answer *a, struct lake_process *p, size_t n)
+{
+	struct lake_facet *copy = n ? arena_alloc(&a->arena, n * sizeof(*copy)) : NULL;
+
+	if (!n)
+		return 0;
+	if (!copy)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	for (size_t i = 0; i < n; i++) { /* few, and mostly in order */
+		size_t at = i;
+
+		for (; at > 0 && strcmp(a->facet[i].name, copy[at - 1].name) < 0; at--)
+			copy[at] = copy[at - 1];
+		copy[at] = a->facet[i];
+	}
+	p->facets = copy;
+	p->n_facets = n;
+	return 0;
+}
+
+int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int column, struct lake_process *p)
+{
+	const char **const texts[] = { &p->container_name, &p->container_image, &p->pod, &p->name_space };
+	size_t size = 0, n = 0;
+	const char *bytes = lake_rows_bytes(rows, column, &size), *key;
+	json_t *fields, *value;
+	struct name *name;
+	int err = 0;
+
+	/* numbers as reals, which the facets are: jansson refuses an integer that int64_t cannot hold */
+	fields = size ? json_loadb(bytes, size, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL) : NULL;
+	if (size && !json_is_object(fields)) {
+		json_decref(fields);
+		lake_say(a->file->why, "%s: fields of process %s are damaged: no JSON", a->file->path, p->upid);
+		return -EUCLEAN;
+	}
+	json_object_foreach(fields, key, value) {
+		if (!json_is_real(value) && !json_is_true(value))
+			continue;
+		err = names_of_text(&a->names, key, strlen(key), &name);
+		if (!err)
+			err = add_number(a, p, name->s, json_is_true(value) ? 1 : json_real_value(value), n++);
+		if (err)
+			break;
+	}
+	json_decref(fields);
+	for (size_t i = 0; !err && i < sizeof(texts) / sizeof(texts[0]); i++) {
+		bytes = lake_rows_bytes(rows, column + 1 + (int)i, &size);
+		if (!size)
+			continue;
+		err = names_of_text(&a->names, bytes, size, &name);
+		if (!err)
+			*texts[i] = name->s;
+	}
+	return err ? err : keep(a, p, n);
+}
+
+static int read_process_facets(struct answer *a, struct lake_rows *rows, int64_t row, struct lake_process *p)
+{
+	const char *name;
+	size_t n = 0;
+	int err;
+
+	sqlite3_bind_int64(rows->sqlite, 1, row);
+	while ((err = lake_rows_next(rows)) > 0) {
+		err = answer_name(a, rows, 0, &name, NULL);
+		if (!err && sqlite3_column_type(rows->sqlite, 1) == SQLITE_TEXT)
+			err = add_text(a, rows, name, p);
+		else if (!err)
+			err = add_number(a, p, name, lake_rows_real(rows, 1), n++);
+		if (err)
+			return err;
+	}
+	if (err)
+		return err;
+	sqlite3_reset(rows->sqlite);
+	return keep(a, p, n);
+}
+
+int lake_facets_read(struct answer *a)
+{
+	static const struct lake_question of_process = {
+		.sqlite = "SELECT name, value FROM proc_facet WHERE proc = ?1 AND typeof(value) IN ('integer', 'real', "
+			  "'text')",
+	};
+	struct lake_rows rows = { 0 };
+	int err;
+
+	if (a->file->server)
+		return 0;
+	err = lake_rows_open(a->file, &of_process, NULL, 0, &rows);
+	for (size_t i = 0; !err && i < a->report.n_processes; i++)
+		err = read_process_facets(a, &rows, a->extra[i].row, &a->report.processes[i]);
+	lake_rows_close(&rows);
+	return err;
+}

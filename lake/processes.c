@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/processes.c - reads the processes of a run, a row for each image.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lake/answer.h"
+#include "lake/idmap.h"
+
+/* Index of the first flag in PROC_COLUMNS; plain numbers follow the flags, and in ClickHouse what other probes say. */
+#define PROC_NUMBERS 23
+#define PROC_EXTRA   57
+#define PROC_FILE    62
+#define PROC_HEAD                                                                                                 \
+	"pid, start_boot_ns, parent_start_boot_ns, ppid, task, task_id, step, unit, tool, container, state, comm, "  \
+	"exe, filename, cwd, cgroup, oom_cgroup, "
+#define PROC_FLAGS \
+	", argv_total, coalesce(exit_code, -1), wrapper, execed, last, core_dumped, oom_killed, image, "
+#define PROC_TAIL                                                                                                 \
+	", gid, session, start_ns, end_ns, signal, approx, oom_limit_bytes, oom_usage_bytes, oom_peak_bytes, "      \
+	"maxrss_bytes, threads_peak, read_calls, write_calls, run_count, cpu_ns, user_ns, system_ns, "               \
+	"run_delay_ns, voluntary_switches, involuntary_switches, minor_faults, major_faults, rss_peak_bytes, "       \
+	"rchar_bytes, wchar_bytes, read_bytes, write_bytes, cancelled_write_bytes"
+#define PROC_COLUMNS "id, boot, " PROC_HEAD "argv" PROC_FLAGS "uid" PROC_TAIL
+#define PROC_COLUMNS_CLICKHOUSE                                                                                   \
+	"0, boot_id, " PROC_HEAD LAKE_LIST("argv") PROC_FLAGS "uid_user" PROC_TAIL                                    \
+	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns"
+
+static const struct lake_question of_run = {
+	.sqlite = "SELECT " PROC_COLUMNS " FROM proc WHERE run = ?1", /* before version 4 */
+	.clickhouse = "SELECT " PROC_COLUMNS_CLICKHOUSE " FROM proc FINAL WHERE run = ?2 AND boot_id = ?3",
+};
+static const struct lake_question earlier_of_run = {
+	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_earlier WHERE run = ?1",
+};
+
+/* Many processes in a row have the same parent: they share the text. */
+static const char *parent_of(struct answer *a, const char *boot, uint64_t pid, uint64_t start)
+{
+	if (!a->parent.upid || a->parent.boot != boot || a->parent.pid != pid || a->parent.start != start) {
+		a->parent.boot = boot;
+		a->parent.pid = pid;
+		a->parent.start = start;
+		a->parent.upid = lake_upid(&a->arena, boot, pid, start);
+	}
+	return a->parent.upid;
+}
+
+static int read_process(struct answer *a, const struct lake_rows *s, struct lake_process *p, struct extra *x)
+{
+	struct lake_totals *t = &p->totals;
+	const char **const name[] = {
+		&p->task, &p->task_id,  &p->step, &p->unit, &p->tool,   &p->container,  &p->state, &p->comm,
+		&p->exe,  &p->filename, &p->cwd,  &p->cgroup, &p->oom_cgroup,
+	};
+	bool *const flag[] = { &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
+	uint64_t *const number[] = {
+		&p->image,
+		&p->uid,
+		&p->gid,
+		&p->session,
+		&p->start_ns,
+		&p->end_ns,
+		&p->signal,
+		&p->approx,
+		&p->oom_limit_bytes,
+		&p->oom_usage_bytes,
+		&p->oom_peak_bytes,
+		&p->maxrss_bytes,
+		&p->threads_peak,
+		&p->read_calls,
+		&p->write_calls,
+		&p->run_count,
+		&t->cpu_ns,
+		&t->user_ns,
+		&t->system_ns,
+		&t->run_delay_ns,
+		&t->voluntary_switches,
+		&t->involuntary_switches,
+		&t->minor_faults,
+		&t->major_faults,
+		&t->rss_peak_bytes,
+		&t->rchar_bytes,
+		&t->wchar_bytes,
+		&t->read_bytes,
+		&t->write_bytes,
+		&t->cancelled_write_bytes,
+	};
+	const char *boot;
+	size_t argv_bytes = 0;
+	int err, at = 6;
+
+	*p = (struct lake_process){ 0 };
+	*x = (struct extra){
+		.row = lake_rows_number(s, 0),
+		.pid = (uint64_t)lake_rows_number(s, 2),
+		.start_boot_ns = (uint64_t)lake_rows_number(s, 3),
+	};
+	err = answer_name(a, s, 1, &boot, NULL);
+	if (err)
+		return err;
+	p->pid = x->pid;
+	p->ppid = (uint64_t)lake_rows_number(s, 5);
+	p->upid = lake_upid(&a->arena, boot, x->pid, x->start_boot_ns);
+	p->parent_upid = parent_of(a, boot, p->ppid, (uint64_t)lake_rows_number(s, 4));
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		err = answer_name(a, s, at++, name[i], name[i] == &p->tool ? &x->tool : NULL);
+		if (err)
+			return err;
+	}
+	p->argv = lake_rows_list(s, at, &a->arena);
+	if (!p->upid || !p->parent_upid || !p->argv)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	lake_rows_bytes(s, at, &argv_bytes);
+	p->argv_cut = (uint64_t)lake_rows_number(s, at + 1) > argv_bytes;
+	p->exit_code = lake_rows_number(s, at + 2);
+	p->wrapper = lake_rows_number(s, at + 3) != 0;
+	at = PROC_NUMBERS;
+	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
+		*flag[i] = lake_rows_number(s, at++) != 0;
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)lake_rows_number(s, at++);
+	t->processes = 1;
+	t->images = 1;
+	t->threads = p->threads_peak;
+	if (!s->clickhouse)
+		return 0;
+	p->exe_size_bytes = (uint64_t)lake_rows_number(s, PROC_FILE);
+	p->exe_modified_ns = (uint64_t)lake_rows_number(s, PROC_FILE + 1);
+	return lake_facets_of_row(a, s, PROC_EXTRA, p);
+}
+
+struct order {
+	uint64_t start_ns, image, pid;
+	int64_t row;
+	size_t at;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/*
+ * Sorts the processes by start, then image, then pid and row.  SQLite would write the rows of a large run to a
+ * temporary file to sort them.
+ */
+static int sort_processes(struct answer *a)
+{
+	struct lake_report *r = &a->report;
+	size_t n = r->n_processes;
+	struct order *order = n ? reallocarray(NULL, n, sizeof(*order)) : NULL;
+
+	if (!n)
+		return 0;
+	if (!order)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct order){ r->processes[i].start_ns, r->processes[i].image, r->processes[i].pid,
+					   a->extra[i].row, i };
+	qsort(order, n, sizeof(*order), by_start);
+	/* follows each cycle of the permutation, and marks the places that are right */
+	for (size_t i = 0; i < n; i++) {
+		struct lake_process process = r->processes[i];
+		struct extra extra = a->extra[i];
+		size_t to = i;
+
+		while (order[to].at != i) {
+			size_t from = order[to].at;
+
+			r->processes[to] = r->processes[from];
+			a->extra[to] = a->extra[from];
+			order[to].at = to;
+			to = from;
+		}
+		r->processes[to] = process;
+		a->extra[to] = extra;
+		order[to].at = to;
+	}
+	free(order);
+	return 0;
+}
+
+/* Makes room for one more process. */
+static int process_room(struct answer *a)
+{
+	struct lake_report *r = &a->report;
+	void *grown = answer_grow(r->processes, r->n_processes, &a->process_room, sizeof(*r->processes));
+
+	if (grown) {
+		r->processes = grown;
+		grown = answer_grow(a->extra, r->n_processes, &a->extra_room, sizeof(*a->extra));
+	}
+	if (!grown)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	a->extra = grown;
+	return 0;
+}
+
+/* Reads the run's processes from a table or view that has all columns. */
+static int read_flat(struct answer *a, const struct lake_key *run, const struct lake_question *q)
+{
+	struct lake_report *r = &a->report;
+	struct lake_rows rows = { 0 };
+	int err = lake_rows_of_run(a->file, q, run, &rows);
+
+	if (err)
+		return err;
+	while ((err = lake_rows_next(&rows)) > 0) {
+		err = process_room(a);
+		if (!err)
+			err = read_process(a, &rows, &r->processes[r->n_processes], &a->extra[r->n_processes]);
+		if (err)
+			break;
+		r->n_processes++;
+	}
+	lake_rows_close(&rows);
+	return err;
+}
+
+/* ---- rows of version 4 ------------------------------------------------------------- */
+
+/*
+ * The view proc_rows would build sixty columns of each row.  The values of a kind are read once, with the first process
+ * of that kind, by the view; of each process the reader then reads its own values alone.  It adds the same values to
+ * differences as the view (schema.sql).
+ */
+struct kind {
+	struct lake_process first;
+	int64_t tool;
+	const char *boot;
+	bool differs;
+	uint64_t clock_ns;
+};
+
+struct argv {
+	const char *const *list;
+	bool cut;
+};
+
+struct rows {
+	sqlite3_stmt *rows, *first, *clock, *argv;
+	struct idmap kinds, argvs;
+};
+
+#define ROW_COLUMNS                                                                                                    \
+	"id, kind, argv, pid, start_boot_ns, ppid, parent_start_boot_ns, start_ns, end_ns, cpu_ns, user_ns, "          \
+	"system_ns, run_delay_ns, run_count, voluntary_switches, involuntary_switches, minor_faults, major_faults, " \
+	"rss_peak_bytes, maxrss_bytes, rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, "   \
+	"cancelled_write_bytes, threads_peak"
+
+static int step_to_row(struct answer *a, sqlite3_stmt *s, int64_t id)
+{
+	int rc;
+
+	sqlite3_bind_int64(s, 1, id);
+	rc = sqlite3_step(s);
+	return rc == SQLITE_ROW ? 0 : lake_file_error(a->file, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc);
+}
+
+static int kind_of(struct answer *a, struct rows *r, int64_t id, int64_t row, const struct kind **ret)
+{
+	const struct lake_rows first = { .file = a->file, .sqlite = r->first };
+	struct kind *k;
+	struct extra extra;
+	int err;
+
+	*ret = idmap_get(&r->kinds, id);
+	if (*ret)
+		return 0;
+	k = arena_alloc(&a->arena, sizeof(*k));
+	if (!k || idmap_put(&r->kinds, id, k) != 0)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	err = step_to_row(a, r->first, row);
+	if (!err)
+		err = read_process(a, &first, &k->first, &extra);
+	if (!err)
+		err = answer_name(a, &first, 1, &k->boot, NULL);
+	sqlite3_reset(r->first);
+	if (err)
+		return err;
+	k->tool = extra.tool;
+	err = step_to_row(a, r->clock, id);
+	k->differs = !err && sqlite3_column_type(r->clock, 0) != SQLITE_NULL;
+	k->clock_ns = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 0);
+	if (!err && a->file->version >= 6) {
+		k->first.exe_size_bytes = (uint64_t)sqlite3_column_int64(r->clock, 1);
+		k->first.exe_modified_ns = (uint64_t)sqlite3_column_int64(r->clock, 2);
+	}
+	sqlite3_reset(r->clock);
+	*ret = k;
+	return err;
+}
+
+static int argv_of(struct answer *a, struct rows *r, int64_t id, const struct argv **ret)
+{
+	struct argv *v;
+	int err;
+
+	*ret = idmap_get(&r->argvs, id);
+	if (*ret)
+		return 0;
+	v = arena_alloc(&a->arena, sizeof(*v));
+	if (!v || idmap_put(&r->argvs, id, v) != 0)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	err = step_to_row(a, r->argv, id);
+	if (!err) {
+		v->list = lake_list(sqlite3_column_blob(r->argv, 0), (size_t)sqlite3_column_bytes(r->argv, 0),
+				    &a->arena);
+		v->cut = sqlite3_column_int64(r->argv, 1) > sqlite3_column_bytes(r->argv, 0);
+		err = v->list ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
+	}
+	sqlite3_reset(r->argv);
+	*ret = v;
+	return err;
+}
+
+static int read_row(struct answer *a, struct rows *r, struct lake_process *p, struct extra *x)
+{
+	struct lake_totals *t = &p->totals;
+	uint64_t parent = 0, *const number[] = {
+		&p->pid, &x->start_boot_ns, &p->ppid, &parent, &p->start_ns, &p->end_ns, &t->cpu_ns, &t->user_ns,
+		&t->system_ns, &t->run_delay_ns, &p->run_count, &t->voluntary_switches, &t->involuntary_switches,
+		&t->minor_faults, &t->major_faults, &t->rss_peak_bytes, &p->maxrss_bytes, &t->rchar_bytes,
+		&t->wchar_bytes, &p->read_calls, &p->write_calls, &t->read_bytes, &t->write_bytes,
+		&t->cancelled_write_bytes, &p->threads_peak,
+	};
+	const struct kind *k = NULL;
+	const struct argv *argv = NULL;
+	int err;
+
+	x->row = sqlite3_column_int64(r->rows, 0);
+	err = kind_of(a, r, sqlite3_column_int64(r->rows, 1), x->row, &k);
+	if (!err && sqlite3_column_type(r->rows, 2) != SQLITE_NULL)
+		err = argv_of(a, r, sqlite3_column_int64(r->rows, 2), &argv);
+	if (err)
+		return err;
+	*p = k->first;
+	x->tool = k->tool;
+	if (argv) {
+		p->argv = argv->list;
+		p->argv_cut = argv->cut;
+	}
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)sqlite3_column_int64(r->rows, 3 + (int)i);
+	if (k->differs) {
+		parent += x->start_boot_ns;
+		p->start_ns += x->start_boot_ns + k->clock_ns;
+		p->end_ns += p->start_ns;
+		t->user_ns += t->cpu_ns - t->system_ns;
+		p->run_count += t->voluntary_switches + t->involuntary_switches;
+		p->maxrss_bytes += t->rss_peak_bytes;
+	}
+	t->threads = p->threads_peak;
+	x->pid = p->pid;
+	p->upid = lake_upid(&a->arena, k->boot, p->pid, x->start_boot_ns);
+	p->parent_upid = parent_of(a, k->boot, p->ppid, parent);
+	return p->upid && p->parent_upid ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
+}
+
+static int read_rows(struct answer *a, int64_t run)
+{
+	struct lake_report *report = &a->report;
+	struct rows r = { 0 };
+	int rc, err;
+
+	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1 AND kind > 0", &r.rows);
+	if (!err)
+		err = lake_file_prepare(a->file, "SELECT " PROC_COLUMNS " FROM proc_rows WHERE id = ?1", &r.first);
+	if (!err)
+		err = lake_file_prepare(a->file,
+					a->file->version < 6
+						? "SELECT clock_ns FROM proc_kind WHERE id = ?1"
+						: "SELECT clock_ns, exe_size_bytes, exe_modified_ns FROM proc_kind WHERE id = ?1",
+					&r.clock);
+	if (!err)
+		err = lake_file_prepare(a->file, "SELECT argv, total FROM proc_argv WHERE id = ?1", &r.argv);
+	if (!err)
+		sqlite3_bind_int64(r.rows, 1, run);
+	while (!err && (rc = sqlite3_step(r.rows)) != SQLITE_DONE) {
+		err = rc == SQLITE_ROW ? process_room(a) : lake_file_error(a->file, rc);
+		if (!err)
+			err = read_row(a, &r, &report->processes[report->n_processes],
+				       &a->extra[report->n_processes]);
+		report->n_processes += !err;
+	}
+	sqlite3_finalize(r.rows);
+	sqlite3_finalize(r.first);
+	sqlite3_finalize(r.clock);
+	sqlite3_finalize(r.argv);
+	idmap_free(&r.kinds);
+	idmap_free(&r.argvs);
+	return err;
+}
+
+/* A file that the sink has migrated from version 3, and a copy, have flat rows too. */
+static int has_earlier(struct lake_file *f, bool *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int rc, err = lake_file_prepare(f, "SELECT 1 FROM sqlite_schema WHERE name = 'proc_earlier'", &s);
+
+	if (err)
+		return err;
+	rc = sqlite3_step(s);
+	*ret = rc == SQLITE_ROW;
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		err = lake_file_error(f, rc);
+	sqlite3_finalize(s);
+	return err;
+}
+
+int lake_processes_read(struct answer *a, const struct lake_key *run)
+{
+	bool earlier = false;
+	int err;
+
+	if (a->file->server || a->file->version < 4) {
+		err = read_flat(a, run, &of_run);
+	} else {
+		err = has_earlier(a->file, &earlier);
+		if (!err && earlier)
+			err = read_flat(a, run, &earlier_of_run);
+		if (!err)
+			err = read_rows(a, run->row);
+	}
+	return err ? err : sort_processes(a);
+}

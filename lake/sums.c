@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/sums.c - sums the processes of a run: its totals, and its tools.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lake/answer.h"
+
+void lake_totals_add(struct lake_totals *to, const struct lake_totals *t)
+{
+	to->cpu_ns += t->cpu_ns;
+	to->user_ns += t->user_ns;
+	to->system_ns += t->system_ns;
+	to->run_delay_ns += t->run_delay_ns;
+	to->voluntary_switches += t->voluntary_switches;
+	to->involuntary_switches += t->involuntary_switches;
+	to->minor_faults += t->minor_faults;
+	to->major_faults += t->major_faults;
+	to->rchar_bytes += t->rchar_bytes;
+	to->wchar_bytes += t->wchar_bytes;
+	to->read_bytes += t->read_bytes;
+	to->write_bytes += t->write_bytes;
+	to->cancelled_write_bytes += t->cancelled_write_bytes;
+	to->net_known |= t->net_known;
+	to->net_rx_bytes += t->net_rx_bytes;
+	to->net_tx_bytes += t->net_tx_bytes;
+	to->block_delay_ns += t->block_delay_ns;
+	for (int i = 0; i < LAKE_STATES; i++)
+		to->states[i] += t->states[i];
+	if (t->threads > to->threads)
+		to->threads = t->threads;
+	if (t->rss_peak_bytes > to->rss_peak_bytes)
+		to->rss_peak_bytes = t->rss_peak_bytes;
+}
+
+/* The end time of processes without one: the run's end, or the last time in the run's records. */
+static uint64_t last_known(const struct lake_report *r)
+{
+	/* an end before the start is that of a clock which was set back */
+	bool ended = r->run.end_ns > r->run.start_ns;
+	uint64_t last = ended ? r->run.end_ns : 0;
+
+	for (size_t i = 0; !ended && i < r->n_processes; i++) {
+		const struct lake_process *p = &r->processes[i];
+
+		last = p->end_ns > last ? p->end_ns : p->start_ns > last ? p->start_ns : last;
+	}
+	for (size_t i = 0; !ended && i < r->n_samples; i++) {
+		uint64_t end = r->samples[i].start_ns + r->samples[i].interval_ns;
+
+		last = end > last ? end : last;
+	}
+	return last;
+}
+
+bool lake_is_image(const struct lake_process *p)
+{
+	/* a fork that execs is "replaced" and counts by its exec */
+	return p->execed || strcmp(p->state, "replaced") != 0;
+}
+
+bool lake_has_failed(const struct lake_process *p)
+{
+	return p->exit_code > 0 || p->signal;
+}
+
+/* Adds a process to its tool. Call it in the order of start times: the union of intervals needs one pass. */
+static void add_to_tool(struct lake_tool *t, struct span *span, const struct lake_process *p, uint64_t last)
+{
+	uint64_t start = p->start_ns, end = p->end_ns ? p->end_ns : last;
+	bool image = lake_is_image(p);
+
+	if (!start || end < start)
+		end = start; /* start or end is unknown or wrong: count no time */
+	t->totals.images += image;
+	if (p->execed && !p->wrapper)
+		t->calls++;
+	else if (!p->execed && image)
+		span->forks++;
+	if (!p->wrapper && lake_has_failed(p))
+		t->failures++;
+	lake_totals_add(&t->totals, &p->totals);
+	if (start && (!t->first_start_ns || start < t->first_start_ns))
+		t->first_start_ns = start;
+	if (end > t->last_end_ns)
+		t->last_end_ns = end;
+	if (end > span->end) {
+		t->wall_ns += end - (start > span->end ? start : span->end);
+		span->end = end;
+	}
+	if (!p->wrapper) {
+		t->wall_sum_ns += end - start;
+		if (end - start > t->longest_ns)
+			t->longest_ns = end - start;
+	}
+}
+
+static int by_upid(const void *a, const void *b)
+{
+	const struct extra *x = a, *y = b;
+
+	if (x->start_boot_ns != y->start_boot_ns)
+		return x->start_boot_ns < y->start_boot_ns ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static int by_tool(const void *a, const void *b)
+{
+	const struct extra *x = a, *y = b;
+
+	if (x->tool != y->tool)
+		return x->tool < y->tool ? -1 : 1;
+	return by_upid(a, b);
+}
+
+/* Counts the distinct upids of the run and of each tool. Sorts a->extra. */
+static int count_processes(struct answer *a)
+{
+	struct lake_report *r = &a->report;
+	size_t n = r->n_processes, tool = 0;
+	int err = 0;
+
+	if (n)
+		qsort(a->extra, n, sizeof(*a->extra), by_upid);
+	for (size_t i = 0; i < n; i++)
+		r->run.totals.processes += !i || by_upid(&a->extra[i - 1], &a->extra[i]) != 0;
+	if (n)
+		qsort(a->extra, n, sizeof(*a->extra), by_tool);
+	for (size_t i = 0; !err && i < n; i++) {
+		if (i && by_tool(&a->extra[i - 1], &a->extra[i]) == 0)
+			continue;
+		err = answer_tool(a, a->extra[i].tool, &tool);
+		if (!err)
+			r->tools[tool].totals.processes++;
+	}
+	return err;
+}
+
+static int most_cpu_first(const void *a, const void *b)
+{
+	const struct lake_tool *x = a, *y = b;
+
+	if (x->totals.cpu_ns != y->totals.cpu_ns)
+		return x->totals.cpu_ns > y->totals.cpu_ns ? -1 : 1;
+	return strcmp(x->tool, y->tool);
+}
+
+int lake_sum_up(struct answer *a)
+{
+	struct lake_report *r = &a->report;
+	uint64_t last = last_known(r);
+	size_t tool = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->n_processes; i++) {
+		const struct lake_process *p = &r->processes[i];
+
+		r->run.totals.images += lake_is_image(p);
+		r->run.failures += lake_has_failed(p);
+		lake_totals_add(&r->run.totals, &p->totals);
+		err = answer_tool(a, a->extra[i].tool, &tool);
+		if (!err)
+			add_to_tool(&r->tools[tool], &a->span[tool], p, last);
+	}
+	if (!err)
+		err = count_processes(a);
+	if (err)
+		return err;
+	for (size_t i = 0; i < r->n_tools; i++) {
+		struct lake_tool *t = &r->tools[i];
+
+		if (!t->calls)
+			t->calls = a->span[i].forks;
+		t->cores_avg = t->wall_ns ? (double)t->totals.cpu_ns / (double)t->wall_ns : 0;
+		t->cores_peak = a->span[i].cores_peak > t->cores_avg ? a->span[i].cores_peak : t->cores_avg;
+	}
+	if (r->run.rss_peak_bytes > r->run.totals.rss_peak_bytes)
+		r->run.totals.rss_peak_bytes = r->run.rss_peak_bytes;
+	if (r->n_tools)
+		qsort(r->tools, r->n_tools, sizeof(*r->tools), most_cpu_first);
+	return 0;
+}

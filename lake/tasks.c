@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/tasks.c - the tasks of a run: their records, with the figures of their processes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lake/run.h"
+
+static int task_read(const struct lake_rows *s, struct arena *a, struct lake_task *ret)
+{
+	struct lake_task t = { .step = "" };
+	const char **const text[] = { &t.task_id,     &t.task,        &t.state,           &t.engine, &t.sample, &t.job,
+				      &t.name_source, &t.traceparent, &t.requested_source };
+	uint64_t *const number[] = {
+		&t.attempt,
+		&t.start_ns,
+		&t.end_ns,
+		&t.signal,
+		&t.totals.processes,
+		&t.totals.cpu_ns,
+		&t.totals.run_delay_ns,
+		&t.totals.rss_peak_bytes,
+		&t.totals.read_bytes,
+		&t.totals.write_bytes,
+		&t.requested_memory_bytes,
+		&t.requested_walltime_ns,
+		&t.requested_gpus,
+	};
+	int at = 0;
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		*text[i] = lake_rows_text(s, at++, a);
+		if (!*text[i])
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)lake_rows_number(s, at++);
+	t.exit_code = lake_rows_number(s, at++);
+	t.requested_cpus = lake_rows_real(s, at++);
+	if (!lake_contained_read(s, at, a, &t.in))
+		return -ENOMEM;
+	*ret = t;
+	return 0;
+}
+
+static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
+{
+	struct lake_task *grown;
+
+	if (r->n_tasks < *room)
+		return 0;
+	*room = *room ? 2 * *room : 64;
+	grown = reallocarray(r->tasks, *room, sizeof(*grown));
+	if (!grown)
+		return lake_file_error(f, SQLITE_NOMEM);
+	r->tasks = grown;
+	return 0;
+}
+
+#define COLUMNS \
+	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, attempt, start_ns, " \
+	"end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, " \
+	"requested_memory_bytes, requested_walltime_ns, requested_gpus, coalesce(exit_code, -1), requested_cpus, " \
+	"container, container_name, container_image, pod, namespace, unit"
+
+static const struct lake_question of_run = {
+	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",
+	.clickhouse = "SELECT " COLUMNS " FROM task FINAL WHERE run = ?2 AND boot_id = ?3",
+};
+
+int lake_tasks_read(struct lake_file *f, const struct lake_key *run, struct arena *a, struct lake_report *r)
+{
+	struct lake_rows rows = { 0 };
+	size_t room = 0;
+	int err = lake_rows_of_run(f, &of_run, run, &rows);
+
+	if (err)
+		return err;
+	while ((err = lake_rows_next(&rows)) > 0) {
+		err = tasks_grow(f, r, &room);
+		if (!err && task_read(&rows, a, &r->tasks[r->n_tasks]) != 0)
+			err = lake_file_error(f, SQLITE_NOMEM);
+		if (err)
+			break;
+		r->n_tasks++;
+	}
+	lake_rows_close(&rows);
+	return err;
+}
+
+/* By id; the name counts only without one: a record may bring a better name than the rows of the processes have. */
+static int order_of(const char *id, const char *name, const char *other_id, const char *other_name)
+{
+	int order = id == other_id ? 0 : strcmp(id, other_id); /* texts of the dictionary are in memory once */
+
+	return order || *id ? order : strcmp(name, other_name);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct lake_task *x = a, *y = b;
+
+	return order_of(x->task_id, x->task, y->task_id, y->task);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lake_task *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return by_id(a, b);
+}
+
+static int image_by_id(const void *a, const void *b, void *arg)
+{
+	const struct lake_process *p = arg;
+	size_t i = *(const size_t *)a, j = *(const size_t *)b;
+	int order = order_of(p[i].task_id, p[i].task, p[j].task_id, p[j].task);
+
+	return order ? order : i < j ? -1 : i > j;
+}
+
+/* Where the average use of an image begins (cores > 0) or ends. */
+struct edge {
+	uint64_t ns;
+	double cores;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->cores < y->cores ? -1 : x->cores > y->cores; /* ends before begins */
+}
+
+/* The lake has no samples of a task, but its images overlap. edges: has room for two of each image. */
+static double cores_peak(const struct lake_report *r, const size_t *images, size_t n, struct edge *edges)
+{
+	double now = 0, most = 0;
+	size_t n_edges = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct lake_process *p = &r->processes[images[i]];
+		double cores;
+
+		if (!p->start_ns || p->end_ns <= p->start_ns)
+			continue;
+		cores = (double)p->totals.cpu_ns / (double)(p->end_ns - p->start_ns);
+		edges[n_edges++] = (struct edge){ p->start_ns, cores };
+		edges[n_edges++] = (struct edge){ p->end_ns, -cores };
+	}
+	qsort(edges, n_edges, sizeof(*edges), by_time);
+	for (size_t i = 0; i < n_edges; i++) {
+		now += edges[i].cores;
+		most = now > most ? now : most;
+	}
+	/* an image that lives for some microseconds is charged whole ticks */
+	return r->run.cpus && most > (double)r->run.cpus ? (double)r->run.cpus : most;
+}
+
+/*
+ * Adds the images of one task to its figures.  The record of a task lacks the images that ended after its end; the
+ * lake may lack rows of images, for a user who spent the budget.  So the larger figure is the better one.
+ */
+static void task_sum(struct lake_task *t, const struct lake_report *r, const size_t *images, size_t n,
+		     struct edge *edges)
+{
+	struct lake_totals of_record = t->totals, *sum = &t->totals;
+	const struct lake_process *first = &r->processes[images[0]];
+	uint64_t start = 0, end = 0;
+	bool running = false, recorded = *t->state;
+
+	*sum = (struct lake_totals){ 0 };
+	for (size_t i = 0; i < n; i++) {
+		const struct lake_process *p = &r->processes[images[i]];
+
+		lake_totals_add(sum, &p->totals);
+		sum->images += lake_is_image(p);
+		sum->processes += p->last;
+		t->failures += lake_has_failed(p);
+		start = !start || (p->start_ns && p->start_ns < start) ? p->start_ns : start;
+		end = p->end_ns > end ? p->end_ns : end;
+		running |= p->end_ns == 0;
+		if (*p->container && !recorded)
+			t->in.container = p->container;
+	}
+	t->step = first->step;
+	t->cores_peak = cores_peak(r, images, n, edges);
+	if (!recorded) {
+		t->start_ns = start;
+		t->end_ns = running ? 0 : end;
+	}
+#define LARGER(member) sum->member = of_record.member > sum->member ? of_record.member : sum->member
+	LARGER(processes);
+	LARGER(cpu_ns);
+	LARGER(run_delay_ns);
+	LARGER(rss_peak_bytes);
+	LARGER(read_bytes);
+	LARGER(write_bytes);
+#undef LARGER
+}
+
+int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
+{
+	const size_t records = r->n_tasks;
+	size_t *images = calloc(r->n_processes + 1, sizeof(*images)), n = 0, room = records;
+	struct edge *edges = calloc(r->n_processes + 1, 2 * sizeof(*edges));
+	int err = 0;
+
+	if (!images || !edges) {
+		free(images);
+		free(edges);
+		return lake_file_error(f, SQLITE_NOMEM);
+	}
+	if (records)
+		qsort(r->tasks, records, sizeof(*r->tasks), by_id);
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (*r->processes[i].task)
+			images[n++] = i;
+	qsort_r(images, n, sizeof(*images), image_by_id, r->processes);
+	for (size_t i = 0, end; i < n && !err; i = end) {
+		const struct lake_process *p = &r->processes[images[i]];
+		struct lake_task key = { .task_id = p->task_id, .task = p->task }, *t = NULL;
+
+		for (end = i + 1; end < n; end++) {
+			const struct lake_process *next = &r->processes[images[end]];
+
+			if (order_of(p->task_id, p->task, next->task_id, next->task) != 0)
+				break;
+		}
+		if (records)
+			t = bsearch(&key, r->tasks, records, sizeof(*r->tasks), by_id);
+		/* rows of version 1 have no task_id: the records alone have their figures */
+		if (!t && records && !*p->task_id)
+			continue;
+		if (!t) {
+			err = tasks_grow(f, r, &room);
+			if (err)
+				break;
+			t = &r->tasks[r->n_tasks++];
+			*t = (struct lake_task){
+				.task = p->task,
+				.task_id = p->task_id,
+				.state = "",
+				.engine = "",
+				.sample = "",
+				.job = "",
+				.name_source = "",
+				.traceparent = "",
+				.step = "",
+				.in = { "", "", "", "", "", "" },
+				.requested_source = "",
+				.exit_code = -1,
+			};
+		}
+		task_sum(t, r, images + i, end - i, edges);
+	}
+	free(images);
+	free(edges);
+	if (!err && r->n_tasks)
+		qsort(r->tasks, r->n_tasks, sizeof(*r->tasks), by_start);
+	return err;
+}

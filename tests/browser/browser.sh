@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# browser.sh - the pages of skep web in chromium, on generated runs (one with BROWSER_TASKS tasks, one that failed) and,
+# as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks. BROWSER_PICTURES: a folder for
+# screenshots.
+set -eu
+: "${SKEP:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the browser is not ours; the build without sanitizers runs it"; exit 77; }
+for program in node npm chromium; do
+	command -v $program >/dev/null || { echo "skip: no $program (scripts/deps --install web check)"; exit 77; }
+done
+"$SKEP" show --lake /nonexistent --html /dev/null 2>&1 | grep -q 'built without its pages' && { echo "skip: built without the pages"; exit 77; }
+work=$(mktemp -d)
+web=''
+trap '[ -z "$web" ] || kill "$web" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+# The modules are kept in the build, as the lock file has them.
+modules=$abs_builddir/tests/browser/modules
+mkdir -p "$modules"
+if ! cmp -s "$abs_srcdir/tests/browser/package-lock.json" "$modules/installed"; then
+	rm -f "$modules/installed"
+	cp "$abs_srcdir/tests/browser/package.json" "$abs_srcdir/tests/browser/package-lock.json" "$modules"
+	(cd "$modules" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null)
+	cp "$modules/package-lock.json" "$modules/installed"
+fi
+
+"$abs_builddir/tests/bench/fill_lake" 8 400 8 "${BROWSER_TASKS:-3400}" path="$work/lake" >/dev/null
+if [ "$(id -u)" -eq 0 ] && [ -n "${SKEP_PLUGIN_DIRS:-}" ]; then
+	# Samples need an interval: half a second.
+	cat >"$work/pipeline" <<-'END'
+		#!/bin/bash
+		SKEP_TASK=spin timeout 1.5 sh -c 'while :; do :; done'
+		for i in 1 2 3; do SKEP_TASK=copy dd if=/dev/zero of="$0.out" bs=1M count=8 conv=fsync 2>/dev/null & done; wait
+		SKEP_TASK=broken sh -c 'kill -SEGV $$'
+		exit 7
+	END
+	chmod +x "$work/pipeline"
+	export BROWSER_LIVE=$work/lake
+	"$SKEP" run --lake "$work/lake" --name recorded --pipeline recorded -- "$work/pipeline" >"$work/out" 2>&1 || [ $? -eq 7 ] || { cat "$work/out"; exit 1; }
+fi
+"$SKEP" show --lake "$work/lake" large --html "$work/report.html"
+size=$(stat -c %s "$work/report.html")
+[ "$size" -le 1500000 ] || { echo "FAIL: the report of 10,000 processes has $size bytes"; exit 1; }
+
+"$SKEP" web --lake "$work/lake" >"$work/address" 2>"$work/errors" &
+web=$!
+for _ in $(seq 300); do [ -s "$work/address" ] && break; kill -0 $web || { cat "$work/errors"; exit 1; }; sleep 0.1; done
+BROWSER_MODULES=$modules node "$abs_srcdir/tests/browser/pages.mjs" "$(cat "$work/address")" "$work/report.html" "${BROWSER_PICTURES:-}"

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// pages.mjs ADDRESS REPORT [PICTURES] - every page of skep web in Debian's chromium: what it says against the answers of
+// the API, no error in the console, no request to elsewhere, axe-core without a serious finding, and the keyboard.
+// ADDRESS: as skep web printed it. REPORT: a file of skep show --html. PICTURES: a folder for screenshots.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const from = createRequire(`${process.env.BROWSER_MODULES}/`);
+const { default: puppeteer } = await import(pathToFileURL(from.resolve("puppeteer-core")).href);
+const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
+const [address, report, pictures] = process.argv.slice(2);
+const origin = new URL(address).origin, token = new URL(address).searchParams.get("token");
+
+let checks = 0, failures = 0, refusing = false;
+function check(ok, what) {
+	checks++;
+	if (ok) return;
+	failures++;
+	console.log(`FAIL: ${what}`);
+}
+async function api(path) {
+	const answer = await fetch(origin + path, { headers: { Authorization: `Bearer ${token}` } });
+	if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+	return answer.json();
+}
+
+const browser = await puppeteer.launch({
+	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, protocolTimeout: 120000,
+	args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"],
+});
+const page = await browser.newPage();
+page.setDefaultTimeout(60000);
+// axe-core is evaluated by the debugger, which the policy does not concern.
+page.on("console", (m) => { if (m.type() === "error" && !refusing) check(false, `console of ${page.url()}: ${m.text()}`); });
+page.on("pageerror", (e) => check(false, `error in ${page.url()}: ${e}`));
+page.on("request", (r) => { const u = r.url(); check(u.startsWith(`${origin}/`) || /^(file|data|blob):/.test(u), `a request to elsewhere: ${u}`); });
+
+const text = () => page.evaluate(() => document.body.innerText);
+const settled = () => page.waitForFunction(() => document.querySelector("main")?.childElementCount && !document.querySelector("[aria-busy]"));
+async function open(hash) {
+	await page.evaluate((h) => { location.hash = h; }, hash);
+	await page.waitForFunction((h) => location.hash === h, {}, hash);
+	await settled();
+}
+async function picture(name) {
+	if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` });
+}
+async function accessible(name) {
+	await page.evaluate(axe);
+	const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+	for (const v of found.violations) {
+		if (v.impact === "serious" || v.impact === "critical") check(false, `axe on ${name}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 2).map((n) => n.html.slice(0, 160)).join(" | ")}`);
+	}
+}
+const rowTexts = (name) => page.evaluate((n) => [...document.querySelectorAll(`[aria-label="${n}"] .grid-body [role=row]`)].map((r) => r.innerText), name);
+
+// ---- the token and the list of runs
+await page.setViewport({ width: 1280, height: 900 });
+await page.goto(address);
+await settled();
+check(!page.url().includes("token"), "the address still has the token");
+const runs = await api("/api/runs");
+await open("#/runs");
+check((await text()).includes(`${runs.length} row`) && (await rowTexts("Runs")).length > 0, `the list has ${runs.length} runs`);
+for (const run of runs.slice(0, 3)) check((await text()).includes(run.name), `the list has ${run.name}`);
+await accessible("runs");
+await picture("runs");
+await page.click('[aria-label="Runs"] [role=columnheader] button');
+check(await page.$eval('[aria-label="Runs"] [role=columnheader]', (e) => e.getAttribute("aria-sort")) === "ascending", "a click on a head sorts");
+await page.type('[aria-label="Filter Runs"]', "no such run at all");
+check((await text()).includes("0 rows"), "the filter leaves nothing");
+await page.$eval('[aria-label="Filter Runs"]', (e) => { e.value = ""; e.dispatchEvent(new Event("input")); });
+
+// ---- a run that begins and ends while its row and its page are watched
+if (process.env.BROWSER_LIVE) {
+	const ended = new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", "watched", "--", "sh", "-c", "sleep 4; exit 3"], { stdio: "ignore" }).on("exit", done));
+	const row = (mark) => page.waitForFunction((m) => [...document.querySelectorAll('[aria-label="Runs"] .grid-body [role=row]')].some((r) => r.innerText.includes("watched") && r.innerText.includes(m)), {}, mark);
+	const lived = await row("running").then(() => true, () => false);
+	check(lived, "a run appears in the list while it runs");
+	if (lived) {
+		const { id } = (await api("/api/runs")).find((r) => r.name === "watched");
+		await open(`#/run/${id}/overview`);
+		await page.waitForFunction(() => document.body.innerText.includes("failed (exit 3)"));
+		await open("#/runs");
+	}
+	await row("exit 3");
+	check((await ended) === 3, "the watched run ended with 3");
+}
+
+// ---- the views of a large run, a failed one, and a recorded one
+const large = runs.reduce((a, b) => (a.totals.processes > b.totals.processes ? a : b));
+for (const run of new Set([large, runs.find((r) => r.exit_code > 0), runs[0]])) {
+	const shown = await api(`/api/run/${run.id}`);
+	for (const [view, wanted] of [
+		["overview", [run.name, run.argv[0], "CPU time"]],
+		["tasks", shown.tasks.slice(0, 3).map((t) => t.task)],
+		["tools", shown.tools.slice(0, 3).map((t) => t.tool)],
+		["tune", ["Findings", "Observed path"]],
+		["timeline", ["on a CPU"]],
+		["processes", [shown.processes.tool[0]]],
+	]) {
+		await open(`#/run/${run.id}/${view}`);
+		if (view === "tune") await page.waitForFunction(() => document.body.innerText.includes("Observed path"));
+		const got = await text();
+		for (const w of wanted) check(got.includes(w), `${view} of ${run.name} says ${w}`);
+		if (run === large || view === "overview") await accessible(`${view} of ${run.name}`);
+		await picture(`${run.name}-${view}`);
+	}
+	if (shown.findings.length) {
+		await open(`#/run/${run.id}/overview`);
+		check((await text()).includes(shown.findings[0].evidence.reason), `the failure of ${run.name} has its reason`);
+	}
+}
+
+// ---- the tree, by keyboard alone
+await open(`#/run/${large.id}/processes`);
+await page.focus('[aria-label="Processes"]');
+const active = () => page.evaluate(() => { const id = document.querySelector('[aria-label="Processes"]').getAttribute("aria-activedescendant"); return document.getElementById(id)?.innerText ?? ""; });
+const rows = () => page.$eval('[aria-label="Processes"]', (e) => Number(e.getAttribute("aria-rowcount")) - 1);
+const before = await active();
+await page.keyboard.press("ArrowDown");
+check((await active()) !== before || (await rows()) === 1, "the arrow moves down");
+await page.click('[aria-label="Open all: Processes"]');
+const all = (await api(`/api/run/${large.id}`)).processes.upid.length;
+check((await rows()) === all, `the open tree has ${await rows()} of ${all} processes`);
+check((await page.$$('[aria-label="Processes"] .grid-body [role=row]')).length < 120, "only the rows that can be seen are elements");
+await page.focus('[aria-label="Processes"]');
+await page.keyboard.press("End");
+await page.waitForFunction((n) => { const id = document.querySelector('[aria-label="Processes"]').getAttribute("aria-activedescendant"); return id.endsWith(`-${n - 1}`) && document.getElementById(id); }, {}, all);
+await page.keyboard.press("Enter");
+check((await text()).includes("voluntary_switches"), "Enter shows all of a process");
+await page.keyboard.press("Home");
+// a recorded run has parents
+await open(`#/run/${runs[0].id}/processes`);
+if (await page.$('[aria-label="Processes"] [aria-expanded=true]')) {
+	const opened = await rows();
+	await page.click('[aria-label="Processes"] [aria-expanded=true]'); // closes the first branch, and is there
+	check((await rows()) < opened, "a click closes a branch");
+	await page.focus('[aria-label="Processes"]');
+	await page.keyboard.press("ArrowRight");
+	check((await rows()) === opened, "the right arrow opens it");
+	await page.keyboard.press("ArrowLeft");
+	check((await rows()) < opened, "the left arrow closes it");
+}
+
+// every control can be reached, and shows where the focus is
+await open(`#/run/${large.id}/overview`);
+await page.evaluate(() => document.body.focus());
+const seen = new Set();
+for (let i = 0; i < 60; i++) {
+	await page.keyboard.press("Tab");
+	seen.add(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? ""));
+}
+for (const wanted of ["Skip to the page", "Runs", "Tasks", "Filter Time line", "Time line"]) check(seen.has(wanted), `Tab reaches ${wanted}: ${[...seen].join(", ").slice(0, 400)}`);
+
+// ---- comparisons, a task over runs, skepd
+const named = runs.filter((r) => r.pipeline === large.pipeline);
+await open(`#/diff/${runs[runs.length - 1].id}/${runs[0].id}`);
+await page.waitForFunction(() => document.body.innerText.includes("What is different about it"));
+check((await text()).includes("wall time"), "the comparison has figures");
+await accessible("diff");
+await picture("diff");
+const tasks = (await api(`/api/run/${large.id}?summary=1`)).tasks;
+if (tasks.length && large.pipeline) {
+	await open(`#/task/${encodeURIComponent(large.pipeline)}/${encodeURIComponent(tasks[0].task)}`);
+	check((await text()).includes("Executions"), `the task over ${named.length} runs`);
+	await accessible("task");
+	await picture("task");
+}
+
+// ---- dark, and a phone
+await page.select('[aria-label="Colours"]', "dark");
+await open(`#/run/${large.id}/overview`);
+await accessible("overview in dark");
+await picture("dark");
+await page.setViewport({ width: 390, height: 844, isMobile: true, hasTouch: true });
+for (const hash of ["#/runs", `#/run/${large.id}/overview`, `#/run/${large.id}/processes`]) {
+	await open(hash);
+	const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+	check(wide <= 0, `${hash} is ${wide} pixels wider than a phone`);
+	await picture(`phone${hash.replace(/\W+/g, "-")}`);
+}
+
+// ---- the report, from disk
+await page.setViewport({ width: 1280, height: 900 });
+await page.setOfflineMode(true);
+await page.goto(pathToFileURL(report).href);
+await settled();
+await page.waitForFunction(() => document.querySelector(".grid-body [role=row]"));
+check((await text()).includes("CPU time") && (await text()).includes("Time line"), "the report shows its run");
+await page.evaluate(() => { location.hash = `${location.hash.split("/").slice(0, 3).join("/")}/processes`; });
+await settled();
+check((await rowTexts("Processes")).length > 0, "the report has its processes");
+await accessible("the report");
+// The policy of the report runs no other script, and says so in the console.
+refusing = true;
+const ran = await page.evaluate(() => new Promise((done) => {
+	const s = document.createElement("script");
+	document.addEventListener("securitypolicyviolation", () => done("refused"), { once: true });
+	s.textContent = "window.ran = true";
+	document.body.append(s);
+	setTimeout(() => done(window.ran ? "ran" : "nothing"), 2000);
+})).catch(() => "refused");
+check(ran === "refused", `a foreign script in the report: ${ran}`);
+
+await browser.close();
+console.log(`${checks} checks, ${failures} failed`);
+process.exit(failures ? 1 : 0);

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""web.py - what skep web refuses, and that slow and many clients stay within bounds: no token, other origins and hosts,
+paths out of its answers, writes, heads without end, clients that never finish, 10,000 requests, a browser that leaves.
+Environment: SKEP, abs_builddir."""
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SKEP, BUILD = os.environ["SKEP"], os.environ["abs_builddir"]
+FILL = os.path.join(BUILD, "tests/bench/fill_lake")
+REQUESTS = int(os.environ.get("WEB_REQUESTS", "10000"))
+RSS_LIMIT_KIB = 40 * 1024
+failures = checks = 0
+
+
+def check(ok, what):
+    global failures, checks
+    checks += 1
+    if not ok:
+        failures += 1
+        print("FAIL:", what, flush=True)
+
+
+class Server:
+    def __init__(self, lake, *options):
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([SKEP, "web", "--lake", lake, *options], stdout=subprocess.PIPE, stderr=self.errors)
+        self.url = self.process.stdout.readline().decode().strip()
+        if not self.url:
+            self.errors.seek(0)
+            sys.exit("skep web does not start: " + self.errors.read().decode())
+        where, rest = self.url.split("/?token=")
+        self.token = rest.split("#")[0]
+        self.host = where.split("://")[1]
+        self.address = (self.host.rsplit(":", 1)[0], int(self.host.rsplit(":", 1)[1]))
+
+    def connect(self):
+        s = socket.create_connection(self.address, timeout=60)
+        return s
+
+    def raw(self, data, wait=60):
+        """The whole answer to these bytes; b"" if the server closes."""
+        got = b""
+        with self.connect() as s:
+            s.settimeout(wait)
+            try:
+                s.sendall(data)
+                while piece := s.recv(65536):
+                    got += piece
+            except (ConnectionError, socket.timeout):
+                pass
+        return got
+
+    def ask(self, path, method="GET", token=True, host=None, **headers):
+        """(status, headers, body)"""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host or self.host}"]
+        if token:
+            lines.append(f"Authorization: Bearer {self.token}")
+        lines += [f"{k.replace('_', '-')}: {v}" for k, v in headers.items()]
+        answer = self.raw("\r\n".join(lines + ["", ""]).encode())
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status = int(head.split()[1]) if head else 0
+        pairs = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
+        return status, {k.lower(): v for k, v in pairs}, body
+
+    def rss_kib(self):
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+    def children(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as f:
+            return len(f.read().split())
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=60)
+        check(status == 0, f"skep web ended with {status}")
+
+
+def eventually(what, condition, seconds=60):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return
+        time.sleep(0.05)
+    check(False, what)
+
+
+def tokens(w):
+    for path in ("/", "/app.js", "/api/runs", "/api/run/last", "/etc/passwd"):
+        check(w.ask(path, token=False)[0] == 403, f"{path} without a token")
+    wrong = ("0" if w.token[0] != "0" else "1") + w.token[1:]
+    check(w.ask("/", token=False, Authorization=f"Bearer {wrong}")[0] == 403, "a wrong token")
+    check(w.ask(f"/?token={wrong}", token=False)[0] == 403, "a wrong token in the address")
+    check(w.ask(f"/api/runs?token={w.token}", token=False)[0] == 403, "only the page takes the token from the address")
+    status, headers, _ = w.ask(f"/?token={w.token}", token=False)
+    cookie = headers.get("set-cookie", "")
+    check(status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie, f"the cookie: {cookie}")
+    check(w.ask("/api/runs", token=False, Cookie=cookie.split(";")[0])[0] == 200, "the cookie counts")
+    check(w.token not in open(f"/proc/{w.process.pid}/cmdline").read(), "ps shows the token")
+
+
+def policy(w):
+    status, headers, _ = w.ask("/")
+    csp = headers.get("content-security-policy", "")
+    check(status == 200 and "default-src 'self'" in csp and "unsafe" not in csp and "frame-ancestors 'none'" in csp, f"the policy: {csp}")
+    check(headers.get("x-content-type-options") == "nosniff" and headers.get("referrer-policy") == "no-referrer", "headers")
+    check("access-control-allow-origin" not in headers, "other sites may read")
+
+
+def others(w):
+    check(w.ask("/api/runs", host="evil.example")[0] == 421, "DNS rebinding: a foreign host")
+    check(w.ask("/api/runs", host=f"evil.example:{w.address[1]}")[0] == 421, "a foreign host with our port")
+    check(w.raw(f"GET /api/runs HTTP/1.1\r\nAuthorization: Bearer {w.token}\r\n\r\n".encode()).split()[1:2] in ([b"421"], [b"400"]), "no host")
+    check(w.ask("/api/runs", Origin="http://evil.example")[0] == 403, "another origin")
+    check(w.ask("/api/runs", Origin=f"http://{w.address[0]}:1")[0] == 403, "another port of this host")
+    check(w.ask("/api/runs", Sec_Fetch_Site="cross-site")[0] == 403, "a page of another site")
+    check(w.ask("/api/runs", Sec_Fetch_Site="same-origin", Origin=f"http://{w.host}")[0] == 200, "our own page")
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        check(w.ask("/api/runs", method=method)[0] in (400, 405, 501), f"{method} is refused")
+
+
+def paths(w):
+    secret = b"root:"
+    for path in ("/../../../../etc/passwd", "/..%2f..%2f..%2fetc%2fpasswd", "/api/run/..%2f..%2f..%2fetc%2fpasswd",
+                 "/api/run/%2fetc%2fpasswd", "//etc/passwd", "/app.js/../../etc/passwd", "/api/run/%00", "/api/run/a%0ab",
+                 "/api/run/--lake=%2fetc", "/api/run/--html=x", "/api/runs?lake=/etc", "/api/runs?limit=1;id",
+                 "/api/runs?since=%24(id)", "/api/diff?a=--json&b=--lake", "/api/status?x=1" + "&y=1" * 30):
+        status, _, body = w.ask(path)
+        check(status >= 400 and secret not in body, f"{path}: {status}")
+    check(w.ask("/api/run/" + "a" * 5000)[0] in (400, 404, 414, 431, 0), "a long id")
+    check(w.ask("/api/runs?limit=2")[0] == 200, "an answer, after all that")
+
+
+def truths(w, lake):
+    """The answers are those of the commands."""
+    def skep(*line):
+        return json.loads(subprocess.run([SKEP, *line, "--json", "--lake", lake], capture_output=True, check=True).stdout)
+    check(json.loads(w.ask("/api/runs")[2]) == skep("runs", "--limit=200"), "runs")
+    check(json.loads(w.ask("/api/run/large")[2]) == skep("show", "--columns", "large"), "a run")
+    check(json.loads(w.ask("/api/tune/large")[2]) == skep("tune", "large"), "findings")
+    runs = skep("runs")
+    a, b = runs[1]["id"], runs[0]["id"]
+    check(json.loads(w.ask(f"/api/diff?a={a}&b={b}")[2]) == skep("diff", a, b), "a comparison")
+    status, headers, _ = w.ask("/api/runs")
+    again = w.ask("/api/runs", If_None_Match=headers["etag"])
+    check(status == 200 and again[0] == 304 and again[2] == b"", "an answer that the browser has is not sent again")
+    status, _, body = w.ask("/api/run/nothing-like-it")
+    check(status == 404 and "no run" in json.loads(body)["error"], f"no such run: {status} {body[:200]}")
+    check(w.ask("/api/runs?state=strange")[0] == 400, "a wrong filter")
+
+
+def heads(w):
+    check(b" 200 " not in w.raw(b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n"), "a path of 100,000 bytes")
+    check(b" 200 " not in w.raw(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n"), "20,000 headers")
+    check(b" 200 " not in w.raw(b"\x16\x03\x01\x02\x00\x01\x00" + bytes(range(256)) * 8), "TLS where none is")
+
+
+def slow(w):
+    """Clients that send a byte now and then: others are served, and they end."""
+    clients = [w.connect() for _ in range(20)]
+    for c in clients:
+        c.sendall(b"GET / HTTP/1.1\r\nHost:")
+    check(w.ask("/api/runs")[0] == 200, "an answer beside 20 slow clients")
+    more = [w.connect() for _ in range(60)]
+    closed = 0
+    for c in more:
+        c.settimeout(20)
+        try:
+            closed += c.recv(1) == b""
+        except (ConnectionError, socket.timeout):
+            closed += 1
+    check(closed >= 40, f"further connections are closed: {closed}")
+    for c in more:
+        c.close()
+    clients[0].settimeout(60)
+    try:
+        ended = clients[0].recv(4096)
+    except ConnectionError:
+        ended = b""
+    check(b" 200 " not in ended, "a silent client ends after 10 s")
+    for c in clients:
+        c.close()
+    eventually("an answer after them", lambda: w.ask("/api/runs?limit=1")[0] == 200)
+
+
+def leaving(w):
+    """A browser that leaves ends its question."""
+    c = w.connect()
+    c.sendall(f"GET /api/tune/large HTTP/1.1\r\nHost: {w.host}\r\nAuthorization: Bearer {w.token}\r\n\r\n".encode())
+    c.shutdown(socket.SHUT_RDWR)
+    c.close()
+    eventually("the command of a browser that left", lambda: w.children() == 0, 30)
+
+
+def many(w):
+    """Requests from 8 clients at once: each has an answer or is closed, memory stays."""
+    answers = {}
+    lock = threading.Lock()
+
+    def client(n):
+        for i in range(n):
+            path = "/api/runs?limit=1" if i % 50 == 0 else ("/app.css", "/", "/nothing")[i % 3]
+            status = w.ask(path)[0]
+            with lock:
+                answers[status] = answers.get(status, 0) + 1
+    threads = [threading.Thread(target=client, args=(REQUESTS // 8,)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check(sum(answers.values()) == REQUESTS // 8 * 8, f"answers: {answers}")
+    check(set(answers) <= {200, 404, 503, 0} and answers.get(0, 0) < REQUESTS / 50, f"statuses: {answers}")
+    check(w.ask("/api/runs?limit=1")[0] == 200, "an answer after them")
+    with open(f"/proc/{w.process.pid}/status") as f:
+        threads = next(int(line.split()[1]) for line in f if line.startswith("Threads"))
+    check(threads < 40, f"{threads} threads are left")
+    check(len(os.listdir(f"/proc/{w.process.pid}/fd")) < 60, "descriptors are left")
+    if not os.environ.get("SKEP_SANITIZE"):
+        check(w.rss_kib() <= RSS_LIMIT_KIB, f"RSS {w.rss_kib()} KiB")
+
+
+def listening(lake, work):
+    run = subprocess.run([SKEP, "web", "--lake", lake, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=60)
+    check(run.returncode == 2 and "--tls-cert" in run.stderr, f"all addresses without TLS: {run.returncode} {run.stderr}")
+    for where in ("nonsense", "127.0.0.1", "127.0.0.1:99999", "example.org:80", "[::1:80"):
+        run = subprocess.run([SKEP, "web", "--listen", where], capture_output=True, text=True, timeout=60)
+        check(run.returncode == 2 and where in run.stderr, f"--listen {where}: {run.returncode} {run.stderr}")
+    cert, key = os.path.join(work, "cert"), os.path.join(work, "key")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                           "-subj", "/CN=localhost", "-keyout", key, "-out", cert], capture_output=True)
+    if made.returncode:
+        return print("no openssl: TLS is not tested")
+    w = Server(lake, "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+    context = ssl.create_default_context(cafile=cert)
+    context.check_hostname = False
+    with context.wrap_socket(w.connect(), server_hostname="localhost") as s:
+        s.sendall(f"GET /?token={w.token} HTTP/1.1\r\nHost: localhost:{w.address[1]}\r\n\r\n".encode())
+        got = b""
+        while piece := s.recv(65536):
+            got += piece
+    check(got.startswith(b"HTTP/1.1 200") and b"Secure" in got.split(b"\r\n\r\n")[0], f"the page by TLS: {got[:100]}")
+    check(b" 200 " not in w.raw(f"GET /?token={w.token} HTTP/1.1\r\nHost: {w.host}\r\n\r\n".encode(), 15), "plain HTTP on the TLS port")
+    w.end()
+
+
+def main():
+    if not os.access(FILL, os.X_OK):
+        print("skip: this build has no sink lake")
+        return 77
+    with tempfile.TemporaryDirectory() as work:
+        lake = os.path.join(work, "lake")
+        # An address that needs TLS is refused, unless the pages are missing.
+        if "without its pages" in subprocess.run([SKEP, "web", "--listen", "0.0.0.0:0"], capture_output=True, text=True).stderr:
+            print("skip: built without the pages")
+            return 77
+        subprocess.run([FILL, "10", "500", "10", "300", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
+        w = Server(lake)
+        for part in (tokens, policy, others, paths, heads, leaving, slow, many):
+            part(w)
+        truths(w, lake)
+        w.end()
+        listening(lake, work)
+    print(f"{checks} checks, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

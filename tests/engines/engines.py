@@ -1,0 +1,611 @@
+# SPDX-License-Identifier: Apache-2.0
+"""engines.py WORK ENGINE...: runs each engine twice at once under one skepd, and compares skepd's records with the engine's own.
+
+The truth about a task is what its engine wrote down (Snakemake's metadata, parallel's joblog, ninja's log, make's debugging
+output, cwltool's log), and for its processes a file into which each of them writes its own pid and its parent's.
+"""
+import base64
+import calendar
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import drivers
+import testing
+from cluster import Cluster
+from testing import check, start, stop, text
+
+top, engines = sys.argv[1], sys.argv[2:]
+JOBS = int(os.environ.get("ENGINE_JOBS", "20"))  # tasks of each run
+
+
+def write(path, content, mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(content)
+    os.chmod(path, mode)
+
+
+def make_step(w):
+    """What a task executes: it notes its pid, starts a child that does the same, and may leave a daemon behind."""
+    write(w + "/step", """#!/bin/sh
+# step RUN TASK [daemon|fail|fail-first]: the processes of a task say who they are
+echo "$$ $1 $2" >>"%s/pids"
+sh -c 'echo "$$ $0 $1" >>"%s/pids"; : | cat' "$1" "$2"
+if [ "${3:-}" = daemon ]; then
+	setsid sh -c 'echo "$$ $0 $1" >>"%s/pids"; exec sleep 2' "$1" "$2" >/dev/null 2>&1 </dev/null &
+fi
+[ "${3:-}" != fail ] || exit 1
+if [ "${3:-}" = fail-first ] && [ ! -e "%s/failed.$1.$2" ]; then
+	: >"%s/failed.$1.$2"
+	exit 1
+fi
+""" % ((w,) * 5), 0o755)
+    return w + "/step"
+
+
+def run_pair(w, command):
+    """Two runs of the command at once from one shell; {run} is its name, and its folder."""
+    script = "\n".join("(cd %s/%s && exec >../%s.out 2>&1; %s) &" % (w, run, run, command.replace("{run}", run))
+                       for run in ("a", "b"))
+    subprocess.run(["bash", "-c", script + "\nwait"], check=True)
+
+
+class Task:
+    """A task by the engine's record. Times: seconds since 1970, None: the engine does not say."""
+
+    def __init__(self, run, key, name=None, begin=None, end=None, code=None, pid=None, attempt=None, **fields):
+        self.run, self.key, self.name, self.begin, self.end, self.code, self.pid = run, key, name, begin, end, code, pid
+        self.attempt = attempt
+        self.fields = fields  # what the task's record must have, for example job="7_1"
+
+
+SAID = {}  # name and pipeline of each run, by the engine's record
+
+
+# ---- the engines: prepare two folders, run, and read what the engine wrote -------------------------------------
+
+def snakemake(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/Snakefile" % (w, run), """
+rule all:
+    input: expand("out/{{s}}.txt", s=range({jobs})), "out/daemon", "out/flaky", "out/group", "out/script", "out/shadow"
+rule same:
+    output: "out/{{s}}.txt"
+    threads: 2
+    resources: mem_mb=100
+    shell: "{step} {run} same.{{wildcards.s}} && touch {{output}}"
+rule leaves_a_daemon:
+    output: "out/daemon"
+    shell: "{step} {run} daemon daemon && touch {{output}}"
+rule flaky:
+    output: "out/flaky"
+    retries: 1
+    shell: "{step} {run} flaky fail-first && sleep 3 && touch {{output}}"
+rule in_a_script:
+    output: "out/group"
+    run:
+        shell("{step} {run} run && touch {{output}}")
+rule in_a_script_file:
+    output: "out/script"
+    script: "plot.py"
+rule in_a_shadow:
+    output: "out/shadow"
+    shadow: "minimal"
+    shell: "{step} {run} shadow && touch {{output}}"
+""".format(jobs=JOBS, step=step, run=run))
+        write("%s/%s/plot.py" % (w, run), "import subprocess\nsubprocess.check_call(['%s', '%s', 'script'])\nopen(snakemake.output[0], 'w')\n" % (
+            step, run))
+    run_pair(w, "snakemake -j 4")
+    tasks = []
+    for run in ("a", "b"):
+        for path in glob.glob("%s/%s/.snakemake/metadata/*" % (w, run)):
+            with open(path) as f:
+                m = json.load(f)
+            output = base64.b64decode(os.path.basename(path)).decode()
+            key = "same." + output[4:-4] if output.endswith(".txt") else {"out/group": "run"}.get(output, output[4:])
+            # A Snakemake of its own runs these two; the metadata's times begin later.
+            begin = None if key in ("run", "shadow") else m["starttime"]
+            tasks.append(Task(run, key, m["rule"], begin, m["endtime"], 0, attempt=2 if key == "flaky" else 1))
+        log = text(glob.glob("%s/%s/.snakemake/log/*.log" % (w, run))[0])
+        for _ in range(log.count("Error in rule flaky")):
+            tasks.append(Task(run, "flaky", "flaky", code=1, attempt=1))
+    return tasks, 0.5  # a rule's shell begins 3 to 90 ms behind the engine's record, more on a busy machine
+
+
+def parallel(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        os.makedirs("%s/%s" % (w, run))
+    # Without the files in which it keeps what it has learnt about the host, as in a user's first parallel.
+    run_pair(w, "(echo 0 daemon; echo 1 fail-first; seq -f '%%g plain' 2 %d) | PARALLEL_HOME=%s/{run}/home parallel -j4 --retries 2 "
+             "--colsep ' ' --joblog joblog '%s {run} {1} {2}'" % (JOBS - 1, w, step))
+    tasks = []
+    for run in ("a", "b"):
+        for line in text("%s/%s/joblog" % (w, run)).splitlines()[1:]:
+            _, _, begin, took, _, _, code, _, command = line.split("\t")
+            key, how = command.split()[-2:]
+            tasks.append(Task(run, key, None, float(begin), float(begin) + float(took), int(code), attempt=2 if how == "fail-first" else 1))
+        tasks.append(Task(run, "1", code=1, attempt=1))  # the joblog has the last try alone
+    return tasks, 0.5  # parallel notes the begin before its fork
+
+
+def ninja(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/build.ninja" % (w, run), "rule step\n  command = %s %s $out $how && touch $out\n" % (step, run) +
+              "".join("build t%d: step\n" % i for i in range(JOBS)) + "build t%d: step\n  how = daemon\n" % JOBS)
+    run_pair(w, "ninja -j4")
+    tasks = []
+    for run in ("a", "b"):
+        for line in text("%s/%s/.ninja_log" % (w, run)).splitlines():
+            if not line.startswith("#"):
+                begin, end, _, output, _ = line.split("\t")
+                tasks.append(Task(run, output))  # its times count from ninja's own begin
+    return tasks, None
+
+
+def make(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/Makefile" % (w, run), "all: %s inner\n" % " ".join("t%d" % i for i in range(JOBS)) +
+              "X := $(shell %s %s none)\n" % (step, run) +
+              "t%%:\n\t%s %s $@ $(if $(filter t0,$@),daemon) && touch $@\ninner:\n\t$(MAKE) -C sub\n" % (step, run))
+        write("%s/%s/sub/Makefile" % (w, run), "all: s0 s1\ns%%:\n\t%s %s $@ && touch $@\n" % (step, run))
+    run_pair(w, "make -j4 --debug=j")
+    tasks = []
+    for run in ("a", "b"):
+        for target, pid in re.findall(r"Putting child \S+ \((\S+)\) PID (\d+) on the chain", text("%s/%s.out" % (w, run))):
+            tasks.append(Task(run, target, pid=int(pid)))
+    return tasks, None
+
+
+def xargs(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        os.makedirs("%s/%s" % (w, run))
+    run_pair(w, "(echo 0 daemon; seq -f '%%g plain' %d) | xargs -t -P4 -n2 %s {run}" % (JOBS - 1, step))
+    return [Task(run, line.split()[-2]) for run in ("a", "b") for line in text("%s/%s.out" % (w, run)).splitlines()
+            if line.startswith(step)], None
+
+
+def cwltool(w):
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/tool.cwl" % (w, run), json.dumps({
+            "cwlVersion": "v1.2", "class": "CommandLineTool", "baseCommand": [step, run],
+            "inputs": {"n": {"type": "string", "inputBinding": {"position": 1}}}, "outputs": []}))
+        write("%s/%s/wf.cwl" % (w, run), json.dumps({
+            "cwlVersion": "v1.2", "class": "Workflow", "requirements": {"ScatterFeatureRequirement": {}},
+            "inputs": {"n": "string[]"}, "outputs": [],
+            "steps": {"step": {"run": "tool.cwl", "scatter": "n", "in": {"n": "n"}, "out": []}}}))
+        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["n%d" % i for i in range(JOBS)]}))
+    run_pair(w, "cwltool --parallel --timestamps --outdir out wf.cwl in.json")
+    return [Task(run, key) for run in ("a", "b")
+            for key in re.findall(r"\[job \S+\] \S+\$ \S+ \\\n\s+%s \\\n\s+(\S+)" % run, text("%s/%s.out" % (w, run))) or
+            re.findall(r"\[job \S+\] \S+\$ .*? (n\d+)$", text("%s/%s.out" % (w, run)), re.M)], None
+
+
+def toil(w):
+    """CWL jobs in single-machine mode. A job that Toil tries again keeps its id."""
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/tool.cwl" % (w, run), json.dumps({
+            "cwlVersion": "v1.2", "class": "CommandLineTool", "baseCommand": [step, run], "outputs": [],
+            "inputs": {"n": {"type": "string", "inputBinding": {"position": 1}},
+                       "how": {"type": "string", "inputBinding": {"position": 2}}}}))
+        write("%s/%s/wf.cwl" % (w, run), json.dumps({
+            "cwlVersion": "v1.2", "class": "Workflow", "requirements": {"ScatterFeatureRequirement": {}},
+            "inputs": {"n": "string[]", "how": "string[]"}, "outputs": [],
+            "steps": {"step": {"run": "tool.cwl", "scatter": ["n", "how"], "scatterMethod": "dotproduct",
+                               "in": {"n": "n", "how": "how"}, "out": []}}}))
+        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["0", "1", "2"], "how": ["daemon", "fail-first", "plain"]}))
+    run_pair(w, "toil-cwl-runner --jobStore js --retryCount 1 --outdir out wf.cwl in.json")
+    tasks, seen = [], {}
+    for run in ("a", "b"):
+        for index, instance in re.findall(r"Issued job 'CWLJob' wf\.cwl\.(\d+)\.tool\.cwl (\S+) ", text("%s/%s.out" % (w, run))):
+            seen[instance] = seen.get(instance, 0) + 1
+            tasks.append(Task(run, index, "CWLJob", attempt=seen[instance]))
+    return tasks, None
+
+
+def cron(w):
+    """Debian's cron in a mount namespace of its own, with two files in /etc/cron.d. The truth is what it says to syslog."""
+    step = make_step(w)
+    for run in ("a", "b"):
+        os.makedirs("%s/%s" % (w, run))
+        write("%s/cron.d/%s" % (w, run), "HOME=%s/%s\nMAILTO=\"\"\n* * * * * root %s %s none daemon\n" % (w, run, step, run))
+    for path in "dev/null", "crontab":
+        write("%s/%s" % (w, path), "")
+    log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    log.bind(w + "/dev/log")
+    p = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-ec", """
+mount --bind /dev/null "$0/dev/null"; mount --rbind "$0/dev" /dev; mount -t tmpfs none /run
+mount -t tmpfs none /var/spool/cron; mkdir /var/spool/cron/crontabs
+mount --bind "$0/cron.d" /etc/cron.d; mount --bind "$0/crontab" /etc/crontab; exec cron -f""", w], start_new_session=True)
+    said, deadline = {}, time.monotonic() + 90
+    log.settimeout(1)
+    while len(said) < 2 and time.monotonic() < deadline:
+        try:
+            command = re.search(r"CMD \((.*)\)", log.recv(4096).decode())
+        except TimeoutError:
+            continue
+        if command:
+            said[command.group(1).split()[1]] = command.group(1)
+    time.sleep(2)  # the jobs end, before the next minute
+    p.terminate()
+    p.wait()
+    SAID["cron"] = {run: ("step", line) for run, line in said.items()}
+    return [], None
+
+
+# ---- Slurm -----------------------------------------------------------------------------------------------------------
+
+def slurm(w):
+    """An array: one element requeues itself, one runs a step, one leaves a daemon, one fails. No element runs for the 5 s until
+    the requeued one begins."""
+    step, cluster = make_step(w), Cluster.get(os.path.join(top, "cluster"))
+    for run in ("a", "b"):
+        write("%s/%s/job.sh" % (w, run), """#!/bin/bash
+if [ $SLURM_ARRAY_TASK_ID = 0 ]; then
+	{step} {run} 0.${{SLURM_RESTART_COUNT:-0}}
+	[ -n "${{SLURM_RESTART_COUNT:-}}" ] || {{ scontrol requeue $SLURM_JOB_ID; sleep 60; }}
+	exit 0
+fi
+case $SLURM_ARRAY_TASK_ID in
+1) {step} {run} 1; srun --quiet -n 2 {step} {run} 1.srun ;;
+2) {step} {run} 2 daemon ;;
+3) {step} {run} 3; exit 3 ;;
+*) {step} {run} $SLURM_ARRAY_TASK_ID ;;
+esac
+""".format(step=step, run=run))
+    run_pair(w, "sbatch --wait -J align --array=0-%d --cpus-per-task=2 --mem=10 --time=5 job.sh; :" % max(5, JOBS // 4))
+    tasks = []
+    for c in cluster.completions():
+        if not c["WorkDir"].startswith(w + "/"):
+            continue
+        run, key, again = os.path.basename(c["WorkDir"]), c["ArrayTaskId"], c["JobState"] == "PENDING"
+        fields = {"job": "%s_%s" % (c["ArrayJobId"], key), "sample": key}
+        tres = dict(t.split("=") for t in c["Tres"].split(","))
+        if key == "0":
+            key = "0.%d" % (not again)
+        tasks.append(Task(run, key, c["Name"], code=None if again else int(c["ExitCode"].split(":")[0]),
+                          requested_cpus=int(tres["cpu"]), requested_memory_bytes=int(tres["mem"].rstrip("M")) << 20,
+                          **({"attempt": 2} if key == "0.1" else {}), **fields))
+        for number in re.findall(r"launch task StepId=%s\.(\d+) " % c["JobId"], text(cluster.w + "/slurmd.log")):
+            for rank in "0", "1":  # srun -n 2
+                tasks.append(Task(run, "1.srun", job="%s.%s" % (fields["job"], number), sample="%s.%s.%s" % (key, number, rank)))
+    return tasks, None
+
+
+def snakemake_slurm(w):
+    """Snakemake submits its jobs: one run of Snakemake, whose tasks have Slurm's ids."""
+    step, cluster = make_step(w), Cluster.get(os.path.join(top, "cluster"))
+    for run in ("a", "b"):
+        write("%s/%s/Snakefile" % (w, run), """
+rule all:
+    input: expand("out/{{s}}", s=range(3)), "out/flaky"
+rule sort:
+    output: "out/{{s}}"
+    resources: mem_mb=20
+    shell: "{step} {run} sort.{{wildcards.s}} $([ {{wildcards.s}} != 0 ] || echo daemon) && touch {{output}}"
+rule flaky:
+    output: "out/flaky"
+    retries: 1
+    resources: mem_mb=20
+    shell: "{step} {run} flaky.{{resources.mem_mb}} fail-first && touch {{output}}"
+""".format(step=step, run=run))
+        write("%s/%s/status" % (w, run), """#!/bin/sh
+case $(scontrol show job $1 | sed -n 's/.*JobState=\\([A-Z]*\\).*/\\1/p') in
+COMPLETED) echo success ;;
+FAILED|CANCELLED|TIMEOUT) echo failed ;;
+*) echo running ;;
+esac
+""", 0o755)
+    run_pair(w, "snakemake -j 4 --latency-wait 10 --cluster 'sbatch --parsable --mem={resources.mem_mb}' --cluster-status ./status")
+    tasks = []
+    for c in cluster.completions():
+        if not c["WorkDir"].startswith(w + "/"):
+            continue
+        run = os.path.basename(c["WorkDir"])
+        rule = re.fullmatch(r"snakejob\.(\w+)\.\d+\.sh", c["Name"]).group(1)
+        log = text(glob.glob("%s/%s/.snakemake/log/*.log" % (w, run))[0])
+        # The engine's log says which wildcard each job has.
+        wildcard = re.search(r"Submitted job (\d+) with external jobid '%s'" % c["JobId"], log)
+        of = re.search(r"rule %s:\n(?:    .*\n)*?    jobid: %s\n(?:    .*\n)*?    wildcards: s=(\d+)" % (rule, wildcard.group(1)), log)
+        key = "sort." + of.group(1) if of else "flaky.20"
+        tasks.append(Task(run, key, rule, job=c["JobId"], code=int(c["ExitCode"].split(":")[0]),
+                          attempt=1 + sum((t.run, t.key) == (run, key) for t in tasks), requested_memory_bytes=20 << 20, **({"sample": "s=" + of.group(1)} if of else {})))
+    return tasks, None
+
+
+# ---- what skepd recorded ---------------------------------------------------------------------------------------------
+
+def records(path):
+    with open(path) as f:
+        for line in f:
+            yield json.loads(line)
+
+
+def fields_of(record):
+    return record.get("fields", record)
+
+
+def seconds(t):
+    """RFC 3339 with nanoseconds, or ns since 1970."""
+    if isinstance(t, (int, float)):
+        return t / 1e9
+    head, _, rest = t.partition(".")
+    return calendar.timegm(time.strptime(head.rstrip("Z"), "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest.rstrip("Z") or "0"))
+
+
+KEYED = ("slurm", "airflow", "jenkins")  # a run that a key joins may stay open after its last process, for the next one
+NO_TASKS = ("cron", "luigi", "systemd")  # no exec shows where a task begins
+
+
+def judge(engine, w, truth, tolerance, out):
+    runs, tasks, images = {}, [], {}
+    name = "snakemake" if engine == "snakemake-slurm" else engine
+    for record in records(out):
+        stream, f = record.get("stream"), fields_of(record)
+        if stream == "run" and f.get("engine") == name and f["cwd"].startswith(w + "/"):  # not a make of somebody else
+            runs[f["run"]] = f
+        elif stream == "task" and f.get("engine") == name:
+            tasks.append(f)
+        elif stream == "process.exit":
+            images.setdefault(f["pid"], []).append(f)
+    # a record that comes again, with a name that arrived late, takes the place of the first
+    tasks = list({f["task_id"]: f for f in tasks if f["run"] in runs}.values())
+    folder = {r: os.path.basename(f["cwd"]) for r, f in runs.items()}
+    check("%s: two runs, each in its folder" % engine, sorted(folder.values()) == ["a", "b"], folder)
+    if engine not in KEYED:
+        check("%s: both runs have ended" % engine, all(f["state"] == "ended" for f in runs.values()))
+
+    if engine in SAID:
+        named = {folder[r]: (f["name"], f["pipeline"]) for r, f in runs.items()}
+        check("%s: the runs' names and pipelines" % engine, named == SAID[engine], (named, SAID[engine]))
+
+    # which processes said that they belong to which task, and where skepd has them
+    said = [line.split() for line in text(w + "/pids").splitlines()]
+    right_run = right_task = 0
+    task_of, missed = {}, []
+    for pid, run, key in said:
+        mine = images.get(int(pid), [{}])[-1]
+        in_run = folder.get(mine.get("run")) == run
+        right_run += in_run
+        if key == "none":  # what make's $(shell ...) starts belongs to no task
+            good = not mine.get("task_id")
+        else:
+            of_attempt = task_of.setdefault((run, key), set())
+            of_attempt.add(mine.get("task_id") or "?")
+            good = bool(mine.get("task_id"))
+        right_task += in_run and good
+        if not (in_run and good):
+            missed.append((pid, run, key, mine.get("run"), mine.get("task_id"), mine.get("tool")))
+    attempts = {}
+    for t in truth:
+        attempts[(t.run, t.key)] = attempts.get((t.run, t.key), 0) + 1
+    wrong = {k: v for k, v in task_of.items() if k in attempts and len(v) != attempts[k]}
+    shared = len(task_of) - len({frozenset(v) for v in task_of.values()})
+    check("%s: each task's processes are in one task of their own, %d attempts in all" % (engine, len(truth)),
+          not wrong and not shared, "%s shared %d" % (list(wrong.items())[:5], shared))
+    check("%s: processes in the right run: %d of %d" % (engine, right_run, len(said)), said and right_run == len(said), missed[:5])
+    check("%s: processes in the right task: %d of %d" % (engine, right_task, len(said)), right_task == len(said), missed[:5])
+    check("%s: each of its %d tasks has its record, and there are no others" % (engine, len(truth)),
+          len(tasks) == len(truth) and (truth or engine in NO_TASKS),
+          "%d records, beside: %s" % (len(tasks), [(f["task"], f.get("sample"), f["root_upid"]) for f in tasks
+                                                   if not any(f["task_id"] in ids for ids in task_of.values())]))
+
+    by_id = {f["task_id"]: f for f in tasks}
+    late = bad = 0
+    # Beside other tests a process waits for a CPU between what it does and what it writes down.
+    busy = 1 + int(os.getloadavg()[0] / os.cpu_count())
+    tolerance, slack = (tolerance or 0) * busy, 0.5 * busy
+    for t in truth:
+        mine = [by_id[i] for i in task_of.get((t.run, t.key), ()) if i in by_id]
+        mine.sort(key=lambda f: seconds(f["start_ns"] if "start_ns" in f else f["start"]))
+        if t.attempt and len(mine) >= t.attempt:
+            bad += mine[t.attempt - 1].get("attempt") != t.attempt
+            mine = [mine[t.attempt - 1]]
+        if t.code is not None and mine:
+            bad += mine[0].get("exit_code") != t.code
+        if t.begin and tolerance and mine:
+            began, ended = seconds(mine[0]["start_ns"]), seconds(mine[0]["end_ns"])
+            # a record begins at the fork, which on a busy machine is well before a script that writes down its begin
+            late += not (-slack <= began - t.begin <= tolerance and -tolerance <= ended - t.end <= slack)
+        if t.fields and mine:
+            good = next((f for f in mine if all(f.get(k) == v for k, v in t.fields.items()) and t.name in (None, f["task"])), None)
+            bad += good is None
+            if not good:
+                print("# %s: run %s, task %s %s: %s; skepd:" % (engine, t.run, t.key, t.name, t.fields),
+                      [{k: f.get(k) for k in ("task", *t.fields)} for f in mine])
+        if t.pid:
+            bad += not any(f["task_id"].startswith("%d-" % t.pid) for f in tasks)
+    check("%s: exit codes, attempts and pids are the engine's" % engine, bad == 0, bad)
+    if tolerance and not os.environ.get("SKEP_SANITIZE"):
+        check("%s: tasks begin and end within %.2f s of the engine's record" % (engine, tolerance), late <= len(truth) // 10,
+              "%d of %d" % (late, len(truth)))
+
+
+def recognize():
+    """skep recognize says why a process is where it is, and checks a table."""
+    skep = os.environ["SKEP"]
+    shell = subprocess.Popen(["sh", "-c", "echo 4 | xargs sleep"], cwd=top)
+    children, deadline = [], time.monotonic() + 10
+    while not children and time.monotonic() < deadline:
+        found = subprocess.run(["pgrep", "-P", str(shell.pid), "-x", "xargs"], stdout=subprocess.PIPE, text=True).stdout.split()
+        children = subprocess.run(["pgrep", "-P", found[0], "-x", "sleep"], stdout=subprocess.PIPE,
+                                  text=True).stdout.split() if found else []
+        time.sleep(0.1)
+    time.sleep(1)  # skepd drains its ring
+    answer = subprocess.run([skep, "recognize", "--json", "--socket", top + "/sock", children[0]], stdout=subprocess.PIPE)
+    a = json.loads(answer.stdout)
+    check("skep recognize: run, task and the recognizer's place",
+          a["run"]["engine"] == "xargs" and a["task"]["name"] == "sleep" and a["scopes"][-1]["begins_tasks"] and
+          a["scopes"][-1]["file"].startswith("workflows.d/launcher.json") and a["scopes"][-1]["pid"] == int(found[0]), a)
+    check("skep recognize: without recognizers it is in another run", (a["without"] or {}).get("id") != a["run"]["id"], a)
+    said = subprocess.run([skep, "recognize", "--socket", top + "/sock", children[0]], stdout=subprocess.PIPE, text=True).stdout
+    check("skep recognize: for people", "xargs (launcher) process %s" % found[0] in said, said)
+    check("skep recognize: a process that is not there",
+          subprocess.run([skep, "recognize", "--socket", top + "/sock", "999999999"], stderr=subprocess.DEVNULL).returncode == 1)
+    shell.wait()
+    check("skep recognize --check: the built-in tables hold",
+          subprocess.run([skep, "recognize", "--check"], stdout=subprocess.DEVNULL).returncode == 0)
+    write(top + "/bad.json", '{ "recognizers": [ { "engine": "x", "class": "launcher",\n'
+          '"task": [ { "child": true } ], "tests": [ { "argv": ["a"], "child": true, "task": false } ] } ] }')
+    bad = subprocess.run([skep, "recognize", "--check", top + "/bad.json"], stderr=subprocess.PIPE, text=True)
+    check("skep recognize --check: a test that fails names its file and place",
+          bad.returncode == 3 and "bad.json:1" in bad.stderr and "tests[0]: it begins a task, but should not" in bad.stderr,
+          bad.stderr)
+
+
+NOBODY = 65534
+
+
+def forge():
+    """Another user's process shows the key of a job, of the jobs of a Snakemake run and of a DAG's run, while each of them runs."""
+    w = top + "/forge"
+    os.makedirs(w)
+    os.chmod(top, 0o755)
+    stepd = shutil.copy("/bin/bash", w + "/slurmstepd")
+    job = "SLURM_JOB_ID=7077 SLURM_JOB_NAME=secret bash -c 'sleep 1; :'; :"
+    dag = "AIRFLOW_CTX_DAG_ID=secret AIRFLOW_CTX_TASK_ID=t AIRFLOW_CTX_DAG_RUN_ID=r1 bash -c 'sleep 1; :'; :"
+    commands = [[stepd, "-c", job],
+                [shutil.copy("/bin/bash", w + "/snakemake"), "-c", "sleep 1; :", "-s", "secret.smk", "--target-jobs", "align:s=1", "--wait-for-files",
+                 "/data/secret/.snakemake/tmp.ab12cd34"],
+                [shutil.copy("/bin/bash", w + "/airflow"), "-c", dag]]
+    started = [subprocess.Popen(c, cwd="/", start_new_session=True) for c in commands]
+    time.sleep(0.3)
+    started += [subprocess.Popen(c, cwd="/", start_new_session=True, user=NOBODY, group=NOBODY, extra_groups=[]) for c in commands]
+    return [p.wait() for p in started]
+
+
+def forged(out):
+    """Each user has a run of the job, of the Snakemake and of the DAG; none of them has processes of both users."""
+    users, names = {}, {}
+    for record in records(out):
+        f = fields_of(record)
+        if record.get("stream") == "process.exit":
+            users.setdefault(f["run"], set()).add(f["uid"] == NOBODY)
+        elif record.get("stream") == "run" and "secret" in (f.get("name"), f.get("pipeline")):
+            names.setdefault(f["engine"], set()).add(f["run"])
+    for engine in "slurm", "snakemake", "airflow":
+        runs = names.get(engine, ())
+        check("%s: a key of another user's run joins nothing" % engine, sorted(map(sorted, map(users.get, runs))) == [[False], [True]], runs)
+
+
+POD, CONTAINER = "0a1b2c3d-1111-4222-8333-%012d", "%064x"
+
+
+def pods():
+    """Two pods of a Job, one in cgroups as the kubelet makes them, one in those of its systemd driver (cgroup_manager_linux.go of
+    Kubernetes, the scope's name from containerd). Returns the container and the pid of each."""
+    made, found = [], []
+    for i, form in enumerate(("kubepods/burstable/pod{pod}/{container}",
+                              "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{pod_}.slice/cri-containerd-{container}.scope")):
+        pod, container = POD % i, CONTAINER % (77 + i)
+        files, folders = drivers.make_cgroup(form.format(pod=pod, pod_=pod.replace("-", "_"), container=container))
+        made += folders
+        if not files:
+            print("# kubernetes: not tested, no cgroup can be made here")
+            return []
+        # runc's init is in the container's cgroups before it executes the container's program.
+        p = subprocess.Popen(["sh", "-c", 'for f; do echo 0 >"$f"; done; exec sh -c "sleep 0.2; :"', "init", *files], start_new_session=True)
+        p.wait()
+        found.append((container, p.pid))
+    for path in reversed(made):
+        os.rmdir(path)
+    return found
+
+
+def in_pods(out, found):
+    """The process in each pod has the pod's container."""
+    has = {f["ppid"]: f["container"] for f in (fields_of(r) for r in records(out) if r.get("stream") == "process.exit") if f["tool"] == "sleep"}
+    check("kubernetes: the containers of both forms of a pod's cgroup", all(has.get(pid) == container for container, pid in found), (has, found))
+
+
+def rules(w, truth, out):
+    """skepd names tasks by the rules in Snakemake's metadata, in its records and in the lake, which it corrects."""
+    def names(run, *options):
+        shown = json.loads(subprocess.run([os.environ["SKEP"], "show", "--json", "--lake", top + "/lake", *options, run],
+                                          stdout=subprocess.PIPE, check=True).stdout)
+        return sorted((t["task"], t["name_source"]) for t in shown["tasks"])
+
+    ids = {os.path.basename(f["cwd"]): f["run"] for f in (fields_of(r) for r in records(out) if r.get("stream") == "run")
+           if f.get("engine") == "snakemake" and f["cwd"].startswith(w + "/")}
+    last = {f["task_id"]: f for f in (fields_of(r) for r in records(out) if r.get("stream") == "task")}
+    for run in ("a", "b"):
+        # The metadata of a rule with script: has no command: skep calls it like its script.
+        want = sorted(t.name if t.key != "script" else "plot.py" for t in truth if t.run == run)
+        of_run = [f for f in last.values() if f["run"] == ids[run]]
+        check("snakemake: skepd names the %d tasks of run %s by their rules" % (len(want), run),
+              sorted(f["task"] for f in of_run) == want, [(f["task"], f["name_source"]) for f in of_run])
+        check("snakemake: the names of run %s are from its files" % run,
+              all(f["name_source"] == ("argv" if f["task"] in ("in_a_script", "in_a_shadow", "plot.py") else "file") for f in of_run),
+              [(f["task"], f["name_source"]) for f in of_run])
+        check("skep show --no-files: the rules of run %s, from the lake" % run,
+              sorted(n for n, _ in names(ids[run], "--no-files")) == want, names(ids[run], "--no-files"))
+    # The failed attempt's record has left when the second attempt, 3 s long, gives both their name.
+    flaky = [fields_of(r) for r in records(out) if r.get("stream") == "task"]
+    flaky = [(f["task"], f["task_id"]) for f in flaky if f["run"] == ids["a"] and f["attempt"] == 1]
+    again = [task for task, i in flaky if [j for _, j in flaky].count(i) == 2]
+    check("snakemake: a record that left without its rule comes again with it", again == ["step", "flaky"], again)
+
+
+def run_engine(engine):
+    w = os.path.join(top, engine)
+    if engine in drivers.DRIVERS:
+        return drivers.DRIVERS[engine](w, make_step(w), 6, Task)
+    return globals()[engine.replace("-", "_")](w)
+
+
+def main():
+    conf, log, out = (os.path.join(top, n) for n in ("skepd.conf", "log", "out.jsonl"))
+    here = os.path.dirname(os.path.abspath(__file__))
+    units = re.search(r"\n## Units of systemd\n.*?\n\n((?:    [^\n]*\n)+)", text(here + "/../../docs/reference/recognizers.md"), re.S).group(1)
+    write(top + "/units.json", units)
+    restarts = int(os.environ.get("ENGINE_RESTARTS", "0"))
+    saves = {"spool": {"path": top + "/spool.db", "reserve": 0}, "pin_dir": top + "/bpf/skep"} if restarts else {}
+    write(conf, json.dumps({
+        "interval": "1s",
+        "recognizers": [top + "/units.json"],
+        **saves,
+        "plugin_dirs": os.environ["SKEP_PLUGIN_DIRS"].split(":"),
+        "probes": [{"plugin": "proc"}],
+        "sinks": [{"plugin": "file", "path": out}, {"plugin": "lake", "path": top + "/lake"}],
+        "control": {"socket": os.path.join(top, "sock")},
+    }))
+    daemon = start(conf, log)
+    with concurrent.futures.ThreadPoolExecutor(len(engines)) as pool:  # all engines at once
+        running = {e: pool.submit(run_engine, e) for e in engines}
+        for _ in range(restarts):
+            time.sleep(3)
+            stop(daemon, log)
+            time.sleep(1)
+            daemon = start(conf, log)
+        truths = {e: f.result() for e, f in running.items()}
+    forge()
+    in_pod = pods()
+    recognize()
+    time.sleep(3)  # the daemons that tasks left behind end
+    stop(daemon, log)
+    forged(out)
+    in_pods(out, in_pod)
+    if "snakemake" in engines and not restarts:  # a task that runs while skepd is restarted has its first name
+        rules(os.path.join(top, "snakemake"), truths["snakemake"][0], out)
+    for engine in engines:
+        if truths[engine][0] is None:
+            continue
+        judge(engine, os.path.join(top, engine), *truths[engine], out)
+    sys.exit(testing.failures > 0)
+
+
+main()

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.ts - one run: what it cost, what held it back, what failed, and every process.
+import type { RunRow, Shown, Task, Tool, TuneTask, Tuned } from "./answers";
+import { drawBars } from "./bars";
+import { chart, type Series } from "./chart";
+import { bytes, command, cores, count, date, end, ns, percent, seconds } from "./format";
+import { Grid, type GridState } from "./grid";
+import { Model, type Line } from "./model";
+import { badge, failed, finding, link, meter, state, tile, type Page } from "./parts";
+import { get, has, isReport, watch } from "./source";
+import { drawTimeAxis } from "./span";
+import { h, replace } from "./view";
+
+const TABS = { overview: "Overview", timeline: "Time line", tasks: "Tasks", tools: "Tools", tune: "What to change", processes: "Processes" } as const;
+type Tab = keyof typeof TABS;
+
+/** What a reader has set: it outlives a newer answer, and a visit to another page. */
+interface Kept { grids: Record<string, GridState>; open: Record<string, Set<string | number>>; process?: number }
+const kept = new Map<string, Kept>();
+const runs = new Map<string, RunRow>();
+/** The head of a run can be painted before its answer is there. */
+export function remember(list: RunRow[]): void {
+	for (const r of list) runs.set(r.id, r);
+}
+
+export function runPage(id: string, wanted: string | undefined): Page {
+	const tab: Tab = wanted && wanted in TABS ? (wanted as Tab) : "overview";
+	const keep = kept.get(id) ?? { grids: {}, open: {} };
+	const head = h("header", { class: "run-head" }), body = h("div", { class: "run-body", "aria-busy": "true" });
+	const el = h("div", null, head, body);
+	const path = `/api/run/${encodeURIComponent(id)}`, tunePath = `/api/tune/${encodeURIComponent(id)}`;
+	let model: Model | undefined, tuned: Tuned | undefined, tuneError: unknown, stop: (() => void) | undefined;
+
+	kept.set(id, keep);
+	const known = runs.get(id);
+	if (known) replace(head, title(known), tabs(id, tab));
+	else replace(head, h("h1", null, `Run ${id}`), tabs(id, tab));
+	body.append(h("p", { class: "quiet", role: "status" }, "Reading the run …"));
+
+	function draw(): void {
+		if (!model) return;
+		model.path(tuned);
+		replace(head, title(model.shown.run), tabs(id, tab));
+		replace(body, view(tab, id, model, tuned, tuneError, keep));
+		body.removeAttribute("aria-busy");
+	}
+	async function ask(): Promise<void> {
+		try {
+			model = new Model(await get<Shown>(path));
+		} catch (error) {
+			replace(body, failed(error));
+			return;
+		}
+		draw();
+		if (!model.shown.run.end && !isReport()) {
+			stop = watch<Shown>(path, 3000, (newer) => {
+				const span = model!.span, whole = span.b >= span.whole;
+				model = new Model(newer);
+				if (!whole) model.span.show(span.a, span.b);
+				draw();
+				if (newer.run.end) stop?.();
+			});
+		}
+		if (!has(tunePath)) return;
+		try {
+			tuned = await get<Tuned>(tunePath);
+		} catch (error) {
+			tuneError = error;
+		}
+		if (tab === "overview" || tab === "tune" || tab === "timeline") draw();
+	}
+	void ask();
+	return { el, title: known?.name ?? id, stop: () => stop?.() };
+}
+
+function title(run: Shown["run"] | RunRow): HTMLElement {
+	const s = state(run);
+	return h("div", { class: "title" },
+		h("h1", null, badge(run), " ", run.name, h("span", { class: "quiet" }, ` ${run.id}`)),
+		h("p", { class: "command" }, h("code", null, command(run.argv))),
+		h("p", { class: "quiet" }, `${s.word}${s.word === "failed" ? ` (${end(run)})` : ""} · ${date(run.start)} on ${run.host}`, run.engine && ` · ${run.engine}`,
+			run.pipeline && ` · pipeline ${run.pipeline}`, run.cwd && ` · in ${run.cwd}`,
+			!isReport() && [" · ", h("a", { href: link("diff", run.id) }, "compare with its history")]));
+}
+function tabs(id: string, now: Tab): HTMLElement {
+	return h("nav", { class: "tabs", "aria-label": "Views of the run" }, Object.entries(TABS).map(([key, label]) =>
+		h("a", { href: link("run", id, key), "aria-current": key === now ? "page" : undefined }, label)));
+}
+
+function view(tab: Tab, id: string, model: Model, tuned: Tuned | undefined, tuneError: unknown, keep: Kept): HTMLElement {
+	const toProcess = (upid: string): void => {
+		keep.process = model.processes.upid.lastIndexOf(upid);
+		location.hash = link("run", id, "processes");
+	};
+	const state = (name: string): GridState => (keep.grids[name] ??= {});
+	switch (tab) {
+	case "overview": return overview(id, model, tuned, tuneError, toProcess, keep, state);
+	case "timeline": return h("div", null, charts(model), timeline(id, model, keep, state, "60vh"));
+	case "tasks": return tasks(id, model, state);
+	case "tools": return tools(model.shown.tools, state);
+	case "tune": return tune(tuned, tuneError, toProcess, state);
+	case "processes": return processes(model, keep, state);
+	}
+}
+
+type States = (name: string) => GridState;
+
+function overview(id: string, model: Model, tuned: Tuned | undefined, tuneError: unknown, toProcess: (upid: string) => void, keep: Kept, states: States): HTMLElement {
+	const { run, totals: t, tasks: list, findings, loss, accuracy } = model.shown;
+	const lost = loss.kernel + loss.queue + loss.spool + loss.sink + accuracy.missing_processes;
+	const top = tuned?.findings.slice(0, 3) ?? [];
+	const s = state(run);
+
+	return h("div", null,
+		h("dl", { class: "tiles" },
+			tile("end", s.word === "ok" ? "exit 0" : end(run), s.word, s.kind),
+			tile("wall time", ns(run.wall_ns ?? model.span.whole * 1e9), run.end ? `until ${date(run.end)}` : "so far"),
+			tile("CPU time", ns(t.cpu_ns), `${cores(t.cores_avg)} cores on average${run.cpus ? ` of ${run.cpus}` : ""}`),
+			tile("memory", bytes(t.rss_peak_bytes), "peak RSS, all processes together"),
+			tile("storage", `${bytes(t.read_bytes)} in`, `${bytes(t.write_bytes)} out`),
+			t.net_rx_bytes !== null && tile("network", `${bytes(t.net_rx_bytes)} in`, `${bytes(t.net_tx_bytes)} out`),
+			tile("waits", ns(t.run_delay_ns), `for a CPU; ${ns(t.block_delay_ns)} for storage`),
+			tile("processes", count(t.processes), `${count(list.length)} tasks, ${count(run.failures)} failures`, run.failures ? "bad" : "")),
+		lost > 0 && h("p", { class: "card warn" }, `${count(lost)} records of this run are lost: its sums are too small.`),
+		findings.length > 0 && failures(model, toProcess),
+		h("section", null, h("h2", null, "What to change"),
+			tuneError ? failed(tuneError) : !tuned ? h("p", { class: "quiet" }, "Comparing with earlier runs …")
+				: !top.length ? h("p", null, tuned.run.too_short ? "The run is too short for advice." : "skep found nothing to change.")
+				: [h("div", { class: "cards" }, top.map((f) => finding(f, toProcess))), tuned.findings.length > 3 && h("p", null, h("a", { href: link("run", id, "tune") }, `All ${tuned.findings.length} findings`))]),
+		charts(model),
+		timeline(id, model, keep, states, "40vh"));
+}
+
+function failures(model: Model, toProcess: (upid: string) => void): HTMLElement {
+	const card = (f: Shown["findings"][0]): HTMLElement =>
+		h("article", { class: `card ${f.evidence.ended_run ? "bad" : f.severity === "warning" ? "warn" : ""}` },
+			h("h3", null, h("span", { class: "sign", "aria-hidden": "true" }, "✕"), ` ${f.subject}: ${f.evidence.reason}`),
+			h("p", null, h("code", null, command(f.evidence.argv))),
+			f.advice && h("p", null, h("strong", null, f.advice)),
+			h("p", { class: "quiet" }, f.evidence.ended_run && "ended the run · ", f.evidence.processes > 1 && `${count(f.evidence.processes)} processes · `,
+				`after ${ns(f.evidence.wall_ns)}, RSS ${bytes(f.evidence.rss_peak_bytes)} · `,
+				h("button", { type: "button", class: "plain", onclick: () => toProcess(f.evidence.upid) }, `process ${f.evidence.pid}`)));
+	const all = model.shown.findings, more = all.slice(4);
+	return h("section", null, h("h2", null, "Failures"), h("div", { class: "cards" }, all.slice(0, 4).map(card)),
+		more.length > 0 && h("details", null, h("summary", null, `${more.length} more`), h("div", { class: "cards" }, more.map(card))));
+}
+
+function charts(model: Model): HTMLElement {
+	const s = model.samples(), span = model.span, run = model.shown.run;
+	const area = (key: string, label: string, colour: string, y: number[]): Series => ({ key, label, colour, kind: "area", t: s.t, y });
+	const nanoseconds = (key: string): number[] => s.sum(key, true).map((v) => v / 1e9);
+	if (s.t.length < 2)
+		return h("section", null, h("h2", null, "Over time"), h("p", { class: "quiet" }, run.interval_ns && (run.wall_ns ?? 0) < 2 * run.interval_ns ? "No samples: the run ended within the first interval." : "The lake has no samples of this run."));
+	const zoom = h("div", { class: "zoom", role: "group", "aria-label": "Time shown" },
+		...([["+", "Zoom in", () => span.zoom(0.5)], ["−", "Zoom out", () => span.zoom(2)], ["◀", "Earlier", () => span.move(-0.25)], ["▶", "Later", () => span.move(0.25)], ["all", "Show the whole run", () => span.show(0, span.whole)]] as const)
+			.map(([sign, label, onclick]) => h("button", { type: "button", title: label, "aria-label": label, onclick }, sign)));
+	const cpus: Series[] = run.cpus ? [{ key: "cpus", label: "CPUs of the host", colour: "quiet", kind: "asked", t: [0], y: [run.cpus] }] : [];
+	const askedCpus = model.asked("cpus", "asked for"), askedMemory = model.asked("memory_bytes", "asked for");
+	return h("section", null, h("div", { class: "heading" }, h("h2", null, "Over time"), zoom), h("div", { class: "charts" },
+		chart({ name: "Cores", span, unit: (v) => `${Number(v.toPrecision(3))}`, series: [area("cores", "used", "cpu", nanoseconds("cpu_ns")), area("queued", "ready, waiting for a CPU", "queue", nanoseconds("run_delay_ns")),
+			...(askedCpus.t.length ? [askedCpus] : cpus)] }),
+		chart({ name: "Memory", span, unit: bytes, binary: true, series: [area("rss_bytes", "RSS", "memory", s.sum("rss_bytes", false)), ...(askedMemory.t.length ? [askedMemory] : [])] }),
+		chart({ name: "Storage", span, unit: (v) => `${bytes(v)}/s`, binary: true, series: [
+			{ ...area("read_bytes_per_s", "read", "block", s.sum("read_bytes", true)), kind: "line" }, { ...area("write_bytes_per_s", "written", "queue", s.sum("write_bytes", true)), kind: "line" }] }),
+		chart({ name: "Processes", span, unit: (v) => `${Number(v.toPrecision(3))}`, series: [area("processes", "alive", "memory", s.sum("processes", false))] })));
+}
+
+function legend(): HTMLElement {
+	const item = (colour: string, text: string): HTMLElement => h("span", { class: "key" }, h("i", { class: "area", style: { "--c": `var(--${colour})` } }), text);
+	return h("p", { class: "legend" }, item("cpu", "on a CPU"), item("queue", "ready, waiting for a CPU"), item("block", "waiting for storage"), item("rest", "asleep, or not known"),
+		h("span", { class: "key" }, "▼ failed"), h("span", { class: "key" }, h("i", { class: "line", style: { "--c": "var(--ink)" } }), "observed path"));
+}
+
+function timeline(id: string, model: Model, keep: Kept, states: States, height: string): HTMLElement {
+	const span = model.span, tasks = model.shown.tasks.length > 0, open = (keep.open["timeline"] ??= new Set());
+	const grid = new Grid<Line>({
+		name: "Time line", height, rowHeight: 30, state: states("timeline"), rows: model.lines,
+		tree: { children: (l) => l.children(), key: (l) => l.key, open },
+		columns: [
+			{ key: "name", label: tasks ? "task, tool, process" : "tool, process", value: (l) => l.label, width: "minmax(9rem, 15rem)" },
+			{ key: "executions", label: "n", value: (l) => l.list.length, text: (l) => count(l.list.length), number: true, width: "4rem" },
+			{ key: "first_start_s", label: "start", value: (l) => l.list.reduce((m, i) => Math.min(m, l.bars.t0[i]), Infinity), text: (l) => seconds(l.list.reduce((m, i) => Math.min(m, l.bars.t0[i]), Infinity)), number: true, width: "5.5rem" },
+			{ key: "wall_sum_s", label: "time", title: "wall time, summed over its executions", value: (l) => l.list.reduce((m, i) => m + l.bars.t1[i] - l.bars.t0[i], 0), text: (l) => seconds(l.list.reduce((m, i) => m + l.bars.t1[i] - l.bars.t0[i], 0)), number: true, width: "5.5rem" },
+			{ key: "bars", label: "time line", value: () => null, width: "minmax(18rem, 1fr)",
+				draw: (ctx, l, width, rowHeight) => drawBars(ctx, l.bars, l.list, span, width, rowHeight),
+				axis: (ctx, width, rowHeight) => drawTimeAxis(ctx, span, width, rowHeight / 2, rowHeight + 6) },
+		],
+		pick: (l) => {
+			if (l.kind !== "process") return;
+			keep.process = l.list[0];
+			location.hash = link("run", id, "processes");
+		},
+	});
+	span.onChange(() => grid.repaint());
+	grid.el.addEventListener("keydown", (e) => {
+		if (!e.ctrlKey && !e.metaKey && !e.altKey && (e.target as HTMLElement).tagName !== "INPUT" && span.key(e.key)) e.preventDefault();
+	});
+	return h("section", null, h("h2", null, "Time line"), legend(),
+		h("p", { class: "quiet" }, "The height of a bar is how many ran at once (×n at most), its colours what they did with their time. + and − zoom, , and . move, 0 shows all."), grid.el);
+}
+
+function tasks(id: string, model: Model, states: States): HTMLElement {
+	const clock = model.clock, pipeline = model.shown.run.pipeline;
+	return h("section", null, h("h2", null, "Tasks"), new Grid<Task>({
+		name: "Tasks", rows: model.shown.tasks, state: states("tasks"), mark: (t) => state(t).kind,
+		pick: pipeline && !isReport() ? (t) => (location.hash = link("task", pipeline, t.task)) : undefined,
+		columns: [
+			{ key: "task", label: "task", value: (t) => t.task, node: (t) => badge(t), width: "minmax(10rem, 1.5fr)" },
+			{ key: "sample", label: "sample", value: (t) => t.sample },
+			{ key: "attempt", label: "try", value: (t) => t.attempt, number: true, width: "4rem" },
+			{ key: "start_s", label: "start", value: (t) => Number(clock.at(t.start).toFixed(3)), text: (t) => seconds(clock.at(t.start)), number: true },
+			{ key: "wall_ns", label: "wall", value: (t) => t.wall_ns, text: (t) => ns(t.wall_ns), number: true },
+			{ key: "cpu_ns", label: "CPU", value: (t) => t.cpu_ns, text: (t) => ns(t.cpu_ns), number: true },
+			{ key: "cores_peak", label: "cores, peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true, node: (t) => meter(t.requested.cpus && t.cores_peak ? t.cores_peak / t.requested.cpus : null), title: "the bar: of what it asked for" },
+			{ key: "requested_cpus", label: "asked", value: (t) => t.requested.cpus, text: (t) => cores(t.requested.cpus), number: true },
+			{ key: "rss_peak_bytes", label: "RSS peak", value: (t) => t.rss_peak_bytes, text: (t) => bytes(t.rss_peak_bytes), number: true, node: (t) => meter(t.requested.memory_bytes ? t.rss_peak_bytes / t.requested.memory_bytes : null, "memory") },
+			{ key: "requested_memory_bytes", label: "asked", value: (t) => t.requested.memory_bytes, text: (t) => bytes(t.requested.memory_bytes), number: true },
+			{ key: "run_delay_ns", label: "queued", title: "ready, without a CPU", value: (t) => t.run_delay_ns, text: (t) => ns(t.run_delay_ns), number: true },
+			{ key: "block_delay_ns", label: "storage wait", value: (t) => t.block_delay_ns, text: (t) => ns(t.block_delay_ns), number: true },
+			{ key: "read_bytes", label: "read", value: (t) => t.read_bytes, text: (t) => bytes(t.read_bytes), number: true },
+			{ key: "write_bytes", label: "written", value: (t) => t.write_bytes, text: (t) => bytes(t.write_bytes), number: true },
+			{ key: "end", label: "end", value: (t) => end(t), width: "6rem" },
+			{ key: "task_id", label: "id", value: (t) => t.task_id },
+		],
+	}).el, pipeline && !isReport() && h("p", { class: "quiet" }, "A row opens its task over the runs of the pipeline."), !model.shown.tasks.length && h("p", { class: "quiet" }, "This run has no tasks: no engine started it, and SKEP_TASK named none."),
+		h("p", { class: "quiet" }, h("a", { href: link("run", id, "timeline") }, "The same on the time line")));
+}
+
+function tools(list: Tool[], states: States): HTMLElement {
+	const most = Math.max(1, ...list.map((t) => t.cpu_ns)), memory = Math.max(1, ...list.map((t) => t.rss_peak_bytes));
+	return h("section", null, h("h2", null, "Tools"), new Grid<Tool>({
+		name: "Tools", rows: list, state: states("tools"),
+		columns: [
+			{ key: "tool", label: "tool", value: (t) => t.tool, width: "minmax(10rem, 1.5fr)" },
+			{ key: "calls", label: "calls", value: (t) => t.calls, text: (t) => count(t.calls), number: true },
+			{ key: "failures", label: "failures", value: (t) => t.failures, text: (t) => count(t.failures), number: true },
+			{ key: "wall_ns", label: "wall", title: "the time with at least one of it", value: (t) => t.wall_ns, text: (t) => ns(t.wall_ns), number: true },
+			{ key: "cpu_ns", label: "CPU", value: (t) => t.cpu_ns, text: (t) => ns(t.cpu_ns), number: true, node: (t) => meter(t.cpu_ns / most) },
+			{ key: "cores_avg", label: "cores", value: (t) => t.cores_avg ?? null, text: (t) => cores(t.cores_avg), number: true },
+			{ key: "cores_peak", label: "peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true },
+			{ key: "rss_peak_bytes", label: "RSS peak", value: (t) => t.rss_peak_bytes, text: (t) => bytes(t.rss_peak_bytes), number: true, node: (t) => meter(t.rss_peak_bytes / memory, "memory") },
+			{ key: "run_delay_ns", label: "queued", value: (t) => t.run_delay_ns, text: (t) => ns(t.run_delay_ns), number: true },
+			{ key: "block_delay_ns", label: "storage wait", value: (t) => t.block_delay_ns, text: (t) => ns(t.block_delay_ns), number: true },
+			{ key: "read_bytes", label: "read", value: (t) => t.read_bytes, text: (t) => bytes(t.read_bytes), number: true },
+			{ key: "write_bytes", label: "written", value: (t) => t.write_bytes, text: (t) => bytes(t.write_bytes), number: true },
+			{ key: "longest_ns", label: "longest", value: (t) => t.longest_ns, text: (t) => ns(t.longest_ns), number: true },
+		],
+	}).el);
+}
+
+function tune(tuned: Tuned | undefined, error: unknown, toProcess: (upid: string) => void, states: States): HTMLElement {
+	if (error) return failed(error);
+	if (!tuned) return h("p", { class: "quiet", role: "status" }, "Comparing with earlier runs …");
+	const path = tuned.observed_path;
+	return h("div", null,
+		h("section", null, h("h2", null, "Findings"), tuned.findings.length ? h("div", { class: "cards" }, tuned.findings.map((f) => finding(f, toProcess))) : h("p", null, tuned.run.too_short ? "The run is too short for advice." : "skep found nothing to change.")),
+		h("section", null, h("h2", null, "What to ask for"), h("p", { class: "quiet" }, `Sizes rest on this run and ${count(tuned.history.runs)} earlier ones of its pipeline.`), new Grid<TuneTask>({
+			name: "What to ask for", rows: tuned.tasks, state: states("tune"),
+			columns: [
+				{ key: "task", label: "task", value: (t) => t.task, width: "minmax(10rem, 1.5fr)" },
+				{ key: "executions", label: "n", value: (t) => t.executions, number: true, width: "4rem" },
+				{ key: "wall_median_s", label: "wall, median", value: (t) => t.wall_s?.median ?? null, text: (t) => seconds(t.wall_s?.median), number: true },
+				{ key: "bound_by", label: "bound by", value: (t) => t.bound_by, text: (t) => `${t.bound_by} (${t.bound_by_source})`, width: "9rem" },
+				{ key: "cores_max", label: "cores used", value: (t) => t.cores?.max ?? null, text: (t) => cores(t.cores?.max), number: true, node: (t) => meter(t.requested.cpus && t.cores ? t.cores.max / t.requested.cpus : null) },
+				{ key: "requested_cpus", label: "asked", value: (t) => t.requested.cpus, text: (t) => cores(t.requested.cpus), number: true },
+				{ key: "ask_cpus", label: "ask for", value: (t) => t.ask_for.cpus?.value ?? null, text: (t) => (t.ask_for.cpus ? `${cores(t.ask_for.cpus.value)} (${t.ask_for.cpus.confidence})` : "–"), number: true },
+				{ key: "memory_max_bytes", label: "memory used", value: (t) => t.memory_bytes?.max ?? null, text: (t) => bytes(t.memory_bytes?.max), number: true, node: (t) => meter(t.requested.memory_bytes && t.memory_bytes ? t.memory_bytes.max / t.requested.memory_bytes : null, "memory") },
+				{ key: "requested_memory_bytes", label: "asked", value: (t) => t.requested.memory_bytes, text: (t) => bytes(t.requested.memory_bytes), number: true },
+				{ key: "ask_memory_bytes", label: "ask for", value: (t) => t.ask_for.memory_bytes?.value ?? null, text: (t) => (t.ask_for.memory_bytes ? `${bytes(t.ask_for.memory_bytes.value)} (${t.ask_for.memory_bytes.confidence})` : "–"), number: true, width: "minmax(9rem, 10rem)" },
+				{ key: "ask_walltime_s", label: "walltime", value: (t) => t.ask_for.walltime_s?.value ?? null, text: (t) => seconds(t.ask_for.walltime_s?.value), number: true },
+			],
+		}).el),
+		h("section", null, h("h2", null, "Observed path"), h("p", { class: "quiet" }, `The chain of ${path.of}, each of which began after the one before it had ended, up to the one that ended last. Gaps between them: ${seconds(path.gaps_s)}.`),
+			new Grid<Tuned["observed_path"]["parts"][0]>({
+				name: "Observed path", rows: path.parts, state: states("path"), height: "20rem",
+				columns: [
+					{ key: "name", label: path.of === "tasks" ? "task" : "tool", value: (p) => p.name, width: "minmax(10rem, 1fr)" },
+					{ key: "n", label: "n", value: (p) => p.n, number: true },
+					{ key: "seconds", label: "on the path", value: (p) => p.seconds, text: (p) => seconds(p.seconds), number: true },
+					{ key: "saving_s", label: "the run gains at most", value: (p) => p.saving_s, text: (p) => seconds(p.saving_s), number: true },
+				],
+			}).el));
+}
+
+function processes(model: Model, keep: Kept, states: States): HTMLElement {
+	const p = model.processes, kids = model.children, span = model.span, none: number[] = [];
+	const last = p.table.col<boolean>("last");
+	const roots = kids.get(-1) ?? none, first = !keep.open["processes"], open = (keep.open["processes"] ??= new Set());
+	const detail = h("div", { class: "detail" });
+	const show = (i: number): void => {
+		keep.process = i;
+		replace(detail, detailOf(model, i));
+	};
+	if (first) for (const r of roots) open.add(r);
+	if (keep.process !== undefined && keep.process >= 0) {
+		const parents = new Map<number, number>();
+		for (const [parent, list] of kids) for (const k of list) parents.set(k, parent);
+		for (let i = parents.get(keep.process); i !== undefined && i >= 0; i = parents.get(i)) open.add(i);
+		show(keep.process);
+	}
+	const grid = new Grid<number>({
+		name: "Processes", rows: roots, state: states("processes"), tree: { children: (i) => kids.get(i) ?? none, key: (i) => i, open },
+		pick: show, mark: (i) => (p.bars.bad[i] ? "bad" : ""),
+		columns: [
+			{ key: "tool", label: "tool", value: (i) => p.tool[i], width: "minmax(12rem, 20rem)" },
+			{ key: "pid", label: "pid", value: (i) => p.pid[i], number: true, find: true, width: "5rem" },
+			{ key: "command", label: "command", value: (i) => command(p.argv[i]), width: "minmax(12rem, 1fr)" },
+			{ key: "start_s", label: "start", value: (i) => Number(p.bars.t0[i].toFixed(6)), text: (i) => seconds(p.bars.t0[i]), number: true },
+			{ key: "wall_ns", label: "wall", value: (i) => p.wall[i], text: (i) => ns(p.wall[i]), number: true },
+			{ key: "cpu_ns", label: "CPU", value: (i) => p.cpu[i], text: (i) => ns(p.cpu[i]), number: true },
+			{ key: "run_delay_ns", label: "queued", value: (i) => p.queue[i], text: (i) => ns(p.queue[i]), number: true },
+			{ key: "block_delay_ns", label: "storage wait", value: (i) => p.block[i], text: (i) => ns(p.block[i]), number: true },
+			{ key: "rss_peak_bytes", label: "RSS peak", value: (i) => p.rss[i], text: (i) => bytes(p.rss[i]), number: true },
+			{ key: "read_bytes", label: "read", value: (i) => p.read[i], text: (i) => bytes(p.read[i]), number: true },
+			{ key: "write_bytes", label: "written", value: (i) => p.written[i], text: (i) => bytes(p.written[i]), number: true },
+			{ key: "end", label: "end", value: (i) => (last[i] === false ? "exec" : p.oom[i] ? "out of memory" : p.signal[i] ?? (p.exit[i] ? `exit ${p.exit[i]}` : p.exit[i] === 0 ? "0" : "–")), width: "7rem" },
+			{ key: "bars", label: "time line", value: () => null, width: "14rem", draw: (ctx, i, width, height) => drawBars(ctx, p.bars, [i], span, width, height), axis: (ctx, width, height) => drawTimeAxis(ctx, span, width, height / 2, height + 4) },
+		],
+	});
+	span.onChange(() => grid.repaint());
+	return h("section", null, h("h2", null, "Processes"), grid.el, detail);
+}
+
+/** All that the answer says of a process, by the names of the answer. */
+function detailOf(model: Model, i: number): HTMLElement {
+	const p = model.processes, columns = model.shown.processes ?? {};
+	const text = (key: string, v: unknown): string => {
+		if (v === null || v === undefined || v === "") return "–";
+		if (key === "argv") return command(v as string[]);
+		if (typeof v === "number" && key.endsWith("_ns")) return ns(v);
+		if (typeof v === "number" && key.endsWith("_bytes")) return bytes(v);
+		return typeof v === "object" ? JSON.stringify(v) : String(v);
+	};
+	const wall = p.wall[i];
+	return h("article", { class: "card" }, h("h3", null, `${p.tool[i]} ${p.pid[i]}`), h("p", null, h("code", null, command(p.argv[i]))),
+		wall ? h("p", { class: "quiet" }, `on a CPU ${percent(p.bars.cpu[i])}, waiting for a CPU ${percent(p.bars.queue[i])}, for storage ${percent(p.bars.block[i])} of its time`) : null,
+		h("dl", { class: "fields" }, Object.keys(columns).filter((k) => k !== "argv").map((k) => [h("dt", null, k), h("dd", null, text(k, columns[k][i]))])));
+}
