@@ -25,7 +25,7 @@ begin_daemon() {
 	daemon=$!
 	wait_skepd "$daemon" "$work/err" || exit $?
 }
-# sampled IMAGE: waits until each process has one more sample, the one that executes of this image
+# sampled IMAGE: waits until each process has another sample; the process that executes, of this image
 sampled() {
 	for pid in $pids; do
 		what='"stream":"process.sample",.*"image":'$([ "$pid" = "$execs" ] && echo "$1" || echo 0)",\"pid\":$pid,"
