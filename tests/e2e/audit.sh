@@ -120,7 +120,7 @@ echo "ok - edits, drops, swaps, repetitions and cuts are found"
 start
 run 0 "publish" "$SKEP" audit agent --lake "$lake" --publish
 published() { grep '"stream":"audit"' "$dir/records" | grep -qF "\"head\":\"${head#*:}\",\"entries\":${head%%:*},\"uid\":0"; }
-until_true published || fail "publish: the file has no such record"
+wait_for published || fail "publish: the file has no such record"
 run 0 "crate" "$SKEP" audit agent --lake "$lake" --crate "$dir/crate"
 cmp "$dir/chain" "$dir/crate/audit.jsonl" || fail "crate: another chain"
 run 0 "crate" python3 "$here/check_crate.py" "$dir/crate" 5

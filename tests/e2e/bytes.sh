@@ -52,7 +52,7 @@ exec 9>"$dir/life"
 
 name="a rule that names the bytes"
 hit() { "$SKEP" rules --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["rules"][0]; sys.exit(r["hits_user"] + r["hits_kernel"] < 1)'; }
-until_true hit || fail "$name: does not hold"
+wait_for hit || fail "$name: does not hold"
 for command in status plugins stats rules "filter test --rules $dir/rules --processes"; do
 	# shellcheck disable=SC2086
 	shows "$SKEP" $command

@@ -5,7 +5,7 @@
 # probe "cgroup" reports the last figures of each cgroup. The interval is longer than each container's life.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF, cgroups)"
@@ -65,11 +65,7 @@ cat >"$work/skepd.conf" <<END
   "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
 END
 "$SKEPD" -c "$work/skepd.conf" 2>"$work/log" & daemon=$!
-for i in $(seq 600); do
-	grep -q collects "$work/log" && break
-	kill -0 "$daemon" 2>/dev/null || { daemon=; cat "$work/log"; grep -qi 'CAP_BPF\|not permitted' "$work/log" && skip "collecting is not possible here"; exit 1; }
-	sleep 0.1
-done
+wait_skepd "$daemon" "$work/log" || exit $?
 
 spec "[\"sh\", \"-c\", \"$inside # skep-runc\"]" 67108864
 for i in 1 2 3 4 5; do runc run --bundle "$work" "$(hex "runc $i")" || exit 1; done
@@ -114,7 +110,7 @@ run_in_pod() {
 		mkdir -p "$c/kubepods/pod$pod/$in_pod" && echo $BASHPID >"$c/kubepods/pod$pod/$in_pod/cgroup.procs" || return
 		break
 	done
-	"$busybox" sleep 1
+	wait_for sh -c '"$0" true; grep -q "\"pod\":\"align-7x2\"" "$1"' "$busybox" "$work/out" || return
 	"$busybox" sh -c "$inside # skep-kube"
 }
 if (run_in_pod) >"$work/kube" 2>&1; then
@@ -123,7 +119,10 @@ else
 	echo "# without a pod: $(tail -1 "$work/kube")"
 fi
 sh -c "$inside # skep-outside"
-sleep 1
+judge() {
+	python3 "$here/check_containers.py" "$work/out" "$(cat "$work/cid" 2>/dev/null)" "$(hex oom)" "$parts" \
+		"$(hex "runc 1")" "$(hex "runc 2")" "$(hex "runc 3")" "$(hex "runc 4")" "$(hex "runc 5")"
+}
+wait_for judge # the last records arrive some time after their processes' ends
 kill "$daemon"; wait "$daemon"; daemon=
-python3 "$here/check_containers.py" "$work/out" "$(cat "$work/cid" 2>/dev/null)" "$(hex oom)" "$parts" \
-	"$(hex "runc 1")" "$(hex "runc 2")" "$(hex "runc 3")" "$(hex "runc 4")" "$(hex "runc 5")"
+judge

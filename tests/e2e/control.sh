@@ -92,7 +92,7 @@ echo "ok - attach --pid: a live measurement as text"
 "$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
 client=$!
 name="Ctrl-C"
-until_true grep -q "  n 2" "$dir/out" || fail "no records"
+wait_for grep -q "  n 2" "$dir/out" || fail "no records"
 kill -INT $client
 wait $client || fail "Ctrl-C: exit $?"
 says "ended: detached" out
@@ -102,7 +102,7 @@ echo "ok - Ctrl-C detaches and shows the records so far"
 
 "$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
 client=$!
-until_true something_attached || fail "not attached"
+wait_for something_attached || fail "not attached"
 id=$("$SKEP" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["attached"][0]["id"])')
 run 0 "detach" "$SKEP" detach "$id"
 wait $client || fail "detach: its reader ends with $?"
@@ -113,10 +113,10 @@ echo "ok - detach by another client"
 
 "$SKEP" attach width --for 0s >/dev/null 2>&1 </dev/null &
 client=$!
-until_true something_attached || fail "not attached"
+wait_for something_attached || fail "not attached"
 kill -KILL $client
 wait $client 2>/dev/null
-until_true nothing_attached || fail "a client that was killed is still attached"
+wait_for nothing_attached || fail "a client that was killed is still attached"
 echo "ok - a client that vanishes is detached"
 
 # ---- clients that misbehave
@@ -169,7 +169,7 @@ if unshare -m true 2>/dev/null; then
 	unshare -m sh -c 'mount --bind "$1/group" /etc/group && exec "$2" -c "$1/conf2"' sh "$dir" "$SKEPD" 2>>"$dir/log" </dev/null &
 	busy=$!
 	children=$busy
-	until_true "$SKEP" status --socket "$dir/g/s.sock" || fail "skepd with a group skep does not come up"
+	wait_for "$SKEP" status --socket "$dir/g/s.sock" || fail "skepd with a group skep does not come up"
 	[ "$(stat -c '%a %g' "$dir/g" "$dir/g/s.sock" | tr '\n' ' ')" = "755 4242 660 4242 " ] ||
 		fail "not for group skep: $(stat -c '%n %a %g' "$dir/g" "$dir/g/s.sock")"
 	run 0 "a member of group skep" "${nobody[@]}" --groups 4242 "$dir/skep" status --socket "$dir/g/s.sock"
@@ -202,7 +202,7 @@ echo "ok - skepd replaces a dead daemon's socket, never a live one's"
 
 "$SKEP" attach width --for 0s --json >"$dir/out" 2>"$dir/err" </dev/null &
 client=$!
-until_true something_attached || fail "not attached"
+wait_for something_attached || fail "not attached"
 kill -TERM "$daemon"
 wait "$daemon" || fail "skepd: exit $? after TERM"
 daemon=

@@ -3,7 +3,7 @@
 # temporary folder). The test's end also ends the processes in $daemon and $children (pids). Needs: root, $SKEP, $SKEPD,
 # $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
 set -u
-
+. "$(dirname "$0")/../wait.sh"
 skip() {
 	echo "skipped: $1"
 	exit 77
@@ -41,7 +41,7 @@ fail() {
 run() {
 	want=$1 name=$2
 	shift 2
-	timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	timeout $((300 * ${SKEP_TEST_PATIENCE:-1})) "$@" >"$dir/out" 2>"$dir/err" </dev/null
 	got=$?
 	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
 }
@@ -51,18 +51,9 @@ json() {
 	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
 		fail "$name: not so: $1"
 }
-# until_true COMMAND...: waits for three minutes or more, as the machine may be busy.
-until_true() {
-	tries=1800
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 # start: starts skepd with $dir/conf and waits until it answers; $verbose: -v
 start() {
 	"$SKEPD" ${verbose:+"$verbose"} -c "$dir/conf" 2>>"$dir/log" </dev/null &
 	daemon=$!
-	until_true "$SKEP" status || fail "skepd does not come up"
+	wait_for "$SKEP" status || fail "skepd does not come up"
 }

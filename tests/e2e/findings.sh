@@ -39,9 +39,9 @@ END
 own='[x for x in o["findings"]["open"] if x["task"] in ("align", "serve", "hungry", "works")]'
 look() { python3 "$dir/look.py" "$out" "$lake" "$1"; }
 # seen WHAT EXPRESSION: waits until it holds
-seen() { until_true look "$2" || { look "$2" >"$dir/out" 2>&1; fail "$1"; }; echo "ok - $1"; }
+seen() { wait_for look "$2" || { look "$2" >"$dir/out" 2>&1; fail "$1"; }; echo "ok - $1"; }
 # start_of PATTERN: waits for the pid that a command under test has written
-pid_in() { until_true test -s "$dir/$1" || fail "$1 does not start"; cat "$dir/$1"; }
+pid_in() { wait_for test -s "$dir/$1" || fail "$1 does not start"; cat "$dir/$1"; }
 
 start
 # The sleeper's shell waits for its child; "works" reads files and sleeps, which is work.
@@ -79,7 +79,7 @@ echo "ok - skep status lists both"
 samples() { grep -c '"stream":"tool.sample"' "$out"; }
 looked() {
 	before=$(samples)
-	until_true eval '[ "$(samples)" -gt $((before + 60)) ]' || fail "skepd takes no samples"
+	wait_for eval '[ "$(samples)" -gt $((before + 60)) ]' || fail "skepd takes no samples"
 	run 0 "status after a restart" "$SKEP" status --json
 	json "sorted(x['kind'] for x in $own) == ['leftover-process', 'stall']"
 }

@@ -14,7 +14,7 @@ CONF
 # The kernel ends a pid namespace with its first process, and no signal from inside ends this process: signal unshare.
 unshare --pid --fork --kill-child --mount-proc "$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null &
 daemon=$!
-until_true "$SKEP" status || fail "skepd does not come up"
+wait_for "$SKEP" status || fail "skepd does not come up"
 grep -q "runs in a pid namespace of its own.*--pid=host" "$dir/log" || fail "no warning at start"
 
 run 0 "status" "$SKEP" status
@@ -28,7 +28,7 @@ sh -c 'sleep 2; exit 7' &
 outside=$!
 wait $outside
 name="a process outside"
-until_true python3 - "$dir/records" "$outside" <<'PY' || fail "its end is not reported once, with status 7"
+wait_for python3 - "$dir/records" "$outside" <<'PY' || fail "its end is not reported once, with status 7"
 import json, sys
 ends = [r for r in map(json.loads, open(sys.argv[1])) if r["stream"] == "process.exit" and r["pid"] == int(sys.argv[2]) and r["last"]]
 sys.exit([r.get("exit_code") for r in ends] != [7])

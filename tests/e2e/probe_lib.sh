@@ -2,6 +2,7 @@
 # tests/e2e/probe_lib.sh - shared by tests of one probe on the live kernel; they source it after `name=` (a word for
 # folders and cgroups). Makes the folder $work. The test's end also ends $skepd and the processes in $children.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }
 die() {
@@ -25,35 +26,19 @@ trap 'exit 1' INT TERM HUP
 
 needs_probe() { [ -e "${SKEP_PLUGIN_DIRS:-.}/$1.so" ] || skip "the probe $1 is not built"; }
 
-# until_log WHAT TEXT: waits until skepd has logged TEXT; after the limit fails with the message WHAT.
+# until_log WHAT TEXT: waits until skepd has logged TEXT; when skepd ends or hangs, fails with the message WHAT.
 until_log() {
-	i=0
-	until grep -q -- "$2" "$work/log"; do
-		i=$((i + 1))
-		if ! kill -0 "$skepd" 2>/dev/null; then
-			! grep -q 'not permitted' "$work/log" || skip "BPF is not permitted here"
-			die "$1"
-		fi
-		[ $i -lt 600 ] || die "$1"
-		sleep 0.1
-	done
+	wait_for sh -c 'grep -q -- "$1" "$2" || ! kill -0 "$0"' "$skepd" "$2" "$work/log" && grep -q -- "$2" "$work/log" || die "$1"
 }
 # until_ready FILE: waits until a program in the background has written "ready" to its output, so that skepd does not
 # count what the program's start opens or runs.
-until_ready() {
-	i=0
-	until grep -qx ready "$1"; do
-		i=$((i + 1))
-		[ $i -lt 300 ] || die "the program is not ready: $(cat "$1")"
-		sleep 0.1
-	done
-}
+until_ready() { wait_for grep -qx ready "$1" || die "the program is not ready: $(cat "$1")"; }
 # start: skepd with $work/conf, until it collects
 start() {
 	: >"$work/log"
 	"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
 	skepd=$!
-	until_log "skepd did not start" collects
+	wait_skepd "$skepd" "$work/log" || exit $?
 }
 stop() {
 	kill -TERM "$skepd"

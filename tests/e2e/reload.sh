@@ -26,7 +26,7 @@ is_over() { [ "$(reloads)" = "$1 0" ]; }
 hup() {
 	before=$(reloads)
 	kill -HUP "$daemon"
-	until_true is_over $((${before% *} + 1)) || fail "SIGHUP: no reload within 10 s"
+	wait_for is_over $((${before% *} + 1)) || fail "SIGHUP: no reload within 10 s"
 }
 
 # ---- no daemon, wrong usage
@@ -126,7 +126,7 @@ run 0 "a rule" "$SKEP" reload
 says "rule no-true: added" out
 for _ in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done
 hits() { "$SKEP" rules --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["rules"][0]; sys.exit(r["hits_user"] + r["hits_kernel"] < 10)'; }
-until_true hits || fail "skep rules: less than 10 hits"
+wait_for hits || fail "skep rules: less than 10 hits"
 run 0 "rules" "$SKEP" rules
 says "no-true" out
 says "10.json:2" out
@@ -180,7 +180,7 @@ wait $client || fail "the slow reload: exit $?"
 cp "$dir/slow" "$dir/out"
 says "sink stuck: removed, " out
 says "records that it had not acknowledged are lost there" out
-until_true is_over $((${before% *} + 2)) || fail "the SIGHUP that came meanwhile was forgotten"
+wait_for is_over $((${before% *} + 2)) || fail "the SIGHUP that came meanwhile was forgotten"
 # a client that closes its half of the connection gets its answer; a client that vanishes does no harm
 python3 - "$SKEP_SOCKET" <<'END' || fail "half a connection"
 import json, socket, sys
@@ -196,7 +196,7 @@ def ask(half):
 ask(True)
 ask(False)
 END
-until_true is_over $((${before% *} + 4)) || fail "the reload of the client that vanished"
+wait_for is_over $((${before% *} + 4)) || fail "the reload of the client that vanished"
 echo "ok - one at a time: a second request is refused, a SIGHUP follows; records that a removed sink had not accepted are counted"
 
 # ---- under a storm
@@ -278,7 +278,7 @@ print(f"# {started} processes, {len(seen)} recorded, {len(twice)} of them twice;
 sys.exit(0 if len(seen) == started and not twice else 1)
 END
 # skepd waits up to 10 s for a final record that the kernel skipped, then records the process without it.
-until_true python3 "$dir/count.py" "$dir" "$n"
+wait_for python3 "$dir/count.py" "$dir" "$n"
 kill -TERM "$daemon"
 wait "$daemon" || fail "skepd: exit $? after TERM"
 daemon=

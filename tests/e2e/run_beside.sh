@@ -52,7 +52,7 @@ same_err=$(cat "$dir/err")
 [ -z "$same_err" ] || fail "skep run is silent beside skepd"
 sleep 1 # until skepd has stored the records of the last one
 shows_size() { "$SKEP" plugins lake | grep -q "retention .* of [0-9.]* [MG]iB"; }
-until_true shows_size || fail "skep plugins shows the lake's size and bound"
+wait_for shows_size || fail "skep plugins shows the lake's size and bound"
 kill -TERM "$daemon"
 wait "$daemon"
 daemon=

@@ -27,7 +27,7 @@ conf() {
 END
 }
 # ask FUNCTION ARGUMENT...: python of tests/e2e/run_daemon.py over the lake, where records arrive within seconds
-ask() { until_true sh -c 'python3 "$@" >"$0" 2>&1' "$dir/out" "${0%.sh}.py" "$lake" "$@" || fail "$what: $(cat "$dir/out")"; }
+ask() { wait_for sh -c 'python3 "$@" >"$0" 2>&1' "$dir/out" "${0%.sh}.py" "$lake" "$@" || fail "$what: $(cat "$dir/out")"; }
 export lake
 printf '#!/bin/sh\nexec "$SKEP" run --lake "$lake" --no-live --no-report "$@"\n' >"$dir/srun"
 chmod 755 "$dir/srun"
@@ -35,6 +35,9 @@ srun=$dir/srun
 # begun NAME: true when the run's command has passed the gate and has a child
 begun() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(not any(r["name"] == sys.argv[1] and r["processes"] > 1 for r in json.load(sys.stdin)["runs"]))' "$1"; }
 stop() { kill "-$1" "$daemon"; wait "$daemon" 2>/dev/null; daemon=; }
+# Commands of runs read from this pipe, so that they end when the test lets them: `go` writes into it.
+mkfifo "$dir/go"
+go() { timeout $((120 * ${SKEP_TEST_PATIENCE:-1})) sh -c ': >"$0"' "$dir/go" || fail "$what: the command does not wait"; }
 umask 027
 # pinned state, as in the installed configuration: the kernel records while no skepd runs
 mkdir -m 700 "$dir/bpf" && mount -t bpf -o mode=700 none "$dir/bpf" || skip "cannot mount bpffs"
@@ -77,8 +80,8 @@ what="why the processes of a run are in it"
 "$srun" --name why sh -c '"$SKEP" run --task held sleep 100; :' &
 why=$!
 children="$children $why"
-until_true begun why || fail "$what: did not begin"
-until_true sh -c '"$SKEP" recognize why | grep -q "task *held"' || fail "$what: $("$SKEP" recognize why 2>&1)"
+wait_for begun why || fail "$what: did not begin"
+wait_for sh -c '"$SKEP" recognize why | grep -q "task *held"' || fail "$what: $("$SKEP" recognize why 2>&1)"
 run 0 "$what" "$SKEP" recognize why
 says "  sleep" out
 says "(its name is from: environ)" out
@@ -126,7 +129,7 @@ as_stranger recognize strange || fail "$what: $(cat "$dir/err")"
 what="another's process"
 sleep 60 &
 children=$!
-until_true "$SKEP" recognize $children || fail "$what: skepd does not know it"
+wait_for "$SKEP" recognize $children || fail "$what: skepd does not know it"
 for words in reload "attach runqlat" "recognize $children" status; do
 	as_stranger $words
 	[ $? = 4 ] || fail "a stranger's $words"
@@ -142,9 +145,10 @@ says "leave the inner skep run out, or give it a lake of its own (--lake FOLDER)
 run 0 "$what" "$srun" --name outer "$SKEP" run --lake "$dir/other" --no-live --no-report true
 
 what="what outlives the command is recorded when it ends"
-run 0 "$what" "$srun" --name daemonizes sh -c 'setsid sleep 1.5 & exit 0'
+run 0 "$what" "$srun" --name daemonizes sh -c "setsid cat $dir/go & exit 0"
 ask tools daemonizes "sh -c"
-ask tools daemonizes "sh -c,sleep"
+go
+ask tools daemonizes "sh -c,cat"
 
 what="details"
 run 0 "$what" "$SKEP" run --lake "$lake" --no-live --name details --detail runqlat sh -c 'for i in 1 2 3; do sleep 0.1; done'
@@ -154,59 +158,65 @@ run 2 "$what" "$srun" --detail nosuch true
 says "nosuch" err
 
 what="a client that is killed"
-"$srun" --name orphan sh -c 'sleep 5; /bin/true; exit 5' &
+"$srun" --name orphan sh -c "cat $dir/go; /bin/true; exit 5" &
 children="$children $!"
-until_true begun orphan || fail "$what: did not begin"
+wait_for begun orphan || fail "$what: did not begin"
 kill -KILL $!
+go
 ask run orphan ended 5 0
-ask tools orphan "sh -c,sleep,true"
+ask tools orphan "sh -c,cat,true"
 
 what="a skepd that is restarted"
-"$srun" --name restarted sh -c '/bin/true a; sleep 4; /bin/true b; exit 6' 2>"$dir/err" &
+"$srun" --name restarted sh -c "/bin/true a; cat $dir/go; /bin/true b; exit 6" 2>"$dir/err" &
 client=$!
-until_true begun restarted || fail "$what: did not begin"
-sleep 0.5
+wait_for begun restarted || fail "$what: did not begin"
 stop TERM
 start
+wait_for begun restarted || fail "$what: was not resumed"
+go
 wait $client
 [ $? = 6 ] || fail "$what: exit"
 [ ! -s "$dir/err" ] || fail "$what: stderr"
 ask run restarted ended 6 0
-ask tools restarted "sh -c,sleep,true,true"
+ask tools restarted "sh -c,cat,true,true"
 ask argv restarted "sh -c"
 
 what="a skepd that is away when the command ends"
-"$srun" --name away sh -c 'sleep 5; exit 7' 2>"$dir/err" &
+"$srun" --name away sh -c "cat $dir/go; exit 7" 2>"$dir/err" &
 client=$!
-until_true begun away || fail "$what: did not begin"
+wait_for begun away || fail "$what: did not begin"
 stop TERM
-sleep 6
+go
+wait_for not pgrep -P $client || fail "$what: the command does not end"
 start
 wait $client
 [ $? = 7 ] || fail "$what: exit"
 ask run away ended 7 0
 
 what="a skepd that does not come back"
-"$srun" --name gone sh -c 'sleep 5; exit 8' 2>"$dir/err" &
+"$srun" --name gone sh -c "cat $dir/go; exit 8" 2>"$dir/err" &
 client=$!
-until_true begun gone || fail "$what: did not begin"
+wait_for begun gone || fail "$what: did not begin"
 stop TERM
+go
 wait $client
 [ $? = 8 ] || fail "$what: exit"
 says "when it is back: skep show" err
 
 what="a skepd that is killed"
 start
-"$srun" --name spooled sh -c '/bin/true a; sleep 4; /bin/true b; exit 9' 2>"$dir/err" &
+"$srun" --name spooled sh -c "/bin/true a; cat $dir/go; /bin/true b; exit 9" 2>"$dir/err" &
 client=$!
-until_true begun spooled || fail "$what: did not begin"
-sleep 2
+wait_for begun spooled || fail "$what: did not begin"
+wait_for grep -aq '"spooled"' "$dir"/spool.db* || fail "$what: the run is not in the spool"
 stop KILL
 start
+wait_for begun spooled || fail "$what: was not resumed"
+go
 wait $client
 [ $? = 9 ] || fail "$what: exit"
 ask run spooled ended 9 0
-ask tools spooled "sh -c,sleep,true,true"
+ask tools spooled "sh -c,cat,true,true"
 
 what="twenty at once"
 pids=
@@ -237,14 +247,14 @@ start
 # from a shell that the rules exclude, with its descendants
 run 0 "$what" setsid -w bash -c '/bin/true session; "$SKEP" run --lake "$0" --no-live --no-report --name ruled sh -c "/bin/true; /bin/true"' "$lake"
 ask tools ruled "sh -c,true,true"
-"$srun" --name reloaded sh -c 'sleep 1.5; /bin/true; /bin/true' &
+"$srun" --name reloaded sh -c "cat $dir/go; /bin/true; /bin/true" &
 client=$!
-sleep 0.7
+wait_for begun reloaded || fail "$what: did not begin"
 sed -i "s/'true'/'nothing'/" "$dir/rules/a.json"
 run 0 "$what" "$SKEP" reload
+go
 wait $client
-ask tools reloaded "sh -c,sleep,true,true"
-sleep 1
+ask tools reloaded "sh -c,cat,true,true"
 stop TERM
 what="one process, one row"
 ask once

@@ -2,6 +2,7 @@
 # tests/e2e/run_lib.sh - shared by the tests of `skep run`, which source it. Environment: SKEP (the program),
 # SKEP_PLUGIN_DIRS, CC.
 set -u
+. "$(dirname "$0")/../wait.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 SKEP=${SKEP:-skep}
 CC=${CC:-cc}

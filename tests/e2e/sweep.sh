@@ -37,7 +37,7 @@ sys.exit(got != sorted(tuple(a.split("/")) for a in sys.argv[2:]))
 END
 }
 what="the daemon that its task left, the run that waits, and nothing else"
-until_true found leftover-process/lives-on stuck/waiter || fail "$what"
+wait_for found leftover-process/lives-on stuck/waiter || fail "$what"
 json 'all(f["host"] and f["run"] and f["to"] > f["from"] for f in o["findings"])'
 json 'all(f["wasted"]["byte_s"] > 0 and f["worth"] > 0 for f in o["findings"])'
 json '[f["last_tool"] for f in o["findings"] if f["kind"] == "leftover-process"] != ["lives-on"]'
@@ -62,9 +62,9 @@ what="--watch says what is gone"
 "$SKEP" sweep --lake "$lake" --set leftover-process.alive=3 --set stuck.idle=3 --watch 200ms >"$dir/watched" 2>"$dir/err" &
 watcher=$!
 children="$children $watcher"
-until_true grep -q "worth" "$dir/watched" || fail "$what: no first answer"
+wait_for grep -q "worth" "$dir/watched" || fail "$what: no first answer"
 kill "$(ps -eo pid=,args= | awk -v a="$dir/bin/waits" '$2 == a { print $1 }')"
-until_true grep -q "gone: .*waiter" "$dir/watched" || fail "$what: $(cat "$dir/watched")"
+wait_for grep -q "gone: .*waiter" "$dir/watched" || fail "$what: $(cat "$dir/watched")"
 
 what="wrong use"
 run 2 "$what" "$SKEP" sweep --lake "$lake" --set stuck.idel=3

@@ -23,7 +23,7 @@ release() { timeout 2 sh -c 'echo go >"$0"' "$dir/go" 2>/dev/null; }
 trap 'term kill-server 2>/dev/null; release; cleanup' EXIT
 shows() { term capture-pane -p | grep -qE -- "$1"; }
 # sees WHAT PATTERN: the screen shows the pattern, sooner or later
-sees() { until_true shows "$2" || { term capture-pane -p >"$dir/out"; fail "$1: the screen lacks: $2"; }; }
+sees() { wait_for shows "$2" || { term capture-pane -p >"$dir/out"; fail "$1: the screen lacks: $2"; }; }
 lacks() { ! shows "$1"; }
 key() { term send-keys "$@"; }
 # click X Y (hexadecimal, plus 21): button 1 is pressed and released there, as xterm reports it
@@ -59,7 +59,7 @@ children="$children $!" job=$!
 nightly() { "$SKEP" recognize nightly --json | python3 -c "import json, sys; o = json.load(sys.stdin); $1"; }
 begun() { nightly 'sys.exit(len(o["processes"]) != 1)'; }
 ended() { "$SKEP" top --json --filter "tool = 'gzip'" | grep -q '"processes_ended": 1'; }
-until_true begun && until_true ended || fail "the run does not begin"
+wait_for begun && wait_for ended || fail "the run does not begin"
 id=$(nightly 'print(o["run"]["id"])')
 
 what="a table and JSON without a terminal"
@@ -82,7 +82,7 @@ json 'o["rows"] == []'
 be_stranger "$dir/skep" run --no-live --no-report --name mine sleep 60 >/dev/null 2>&1 </dev/null &
 children="$children $!" mine=$!
 own() { as_stranger "$dir/skep" top --json >"$dir/out" 2>"$dir/err" && grep -q '"name": "mine"' "$dir/out"; }
-until_true own || fail "$what: without the own run"
+wait_for own || fail "$what: without the own run"
 json 'len(o["rows"]) == 1 and o["rows"][0]["name"] == "mine" and o["rows"][0]["processes_alive"] >= 1'
 kill $mine; wait $mine 2>/dev/null
 
@@ -117,25 +117,25 @@ sees "$what: back" '^by run *$'
 what="fold"
 key +; sees "$what: unfolded" '  \+ align'; sees "$what" '^.* - nightly'
 key Down; key f; sees "$what: twice" '     \+ gzip'
-key Home; key F5; until_true lacks 'align' || fail "$what: folded again"
+key Home; key F5; wait_for lacks 'align' || fail "$what: folded again"
 what="sort"
 key o; sees "$what" '^by tool'
 for k in P T M I '<' '>' F6 F7; do key "$k"; sees "$what $k" '^by tool'; done
 # by the name: a click on its title, the fourth line
 first() { [ "$(term capture-pane -p | sed -n 's/.* + //p' | head -1 | tr -d ' ')" = "$1" ]; }
-click 6b 24; until_true first 'e?[2Jv?�' || { term capture-pane -p >"$dir/out"; fail "$what: by name"; }
-click 6b 24; until_true first true || { term capture-pane -p >"$dir/out"; fail "$what: by name, turned round"; }
+click 6b 24; wait_for first 'e?[2Jv?�' || { term capture-pane -p >"$dir/out"; fail "$what: by name"; }
+click 6b 24; wait_for first true || { term capture-pane -p >"$dir/out"; fail "$what: by name, turned round"; }
 click 2a 26; click 2a 26; sees "$what: two clicks go into a row" '^by process in'
 key BSpace; sees "$what" '^by tool *$'
 what="help"
 for k in h '?' F1; do key "$k"; sees "$what $k" 'go into the row'; key x
-until_true lacks 'go into the row' || fail "$what: does not end"; done
+wait_for lacks 'go into the row' || fail "$what: does not end"; done
 key Left; sees "$what: time in live" 'with --at TIME'
 what="sizes"
 term resize-window -x 60 -y 20; sees "$what" '60x20 is too small: skep top needs 80x24'
 term resize-window -x 300 -y 80; sees "$what" ' net '
 [ "$(term capture-pane -p | grep -n 'F1Help' | cut -d: -f1)" = 80 ] || fail "$what: the last line is not the 80th"
-term resize-window -x 80 -y 24; sees "$what" '^by tool'; until_true lacks ' net ' || fail "$what: 80"
+term resize-window -x 80 -y 24; sees "$what" '^by tool'; wait_for lacks ' net ' || fail "$what: 80"
 what="freeze"
 key r; sees "$what" '^1 alive, 11 ended'
 key Space; sees "$what" 'frozen: Space goes on'
@@ -145,7 +145,7 @@ sees "$what: frozen" '^1 alive, 11 ended'
 key Space; sees "$what: live" '^0 alive, 13 ended, 2 failed'
 term capture-pane -p >"$dir/screen"
 in_lake() { "$SKEP" show "$id" --lake "$lake" --json >"$dir/show.json" && grep -q '"state": "ended"' "$dir/show.json"; }
-until_true in_lake || fail "$what: the lake lacks the run"
+wait_for in_lake || fail "$what: the lake lacks the run"
 ask sums "$dir/show.json" "$dir/before.json" "$dir/screen"
 end=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["run"]["end"])' "$dir/show.json")
 for by in run task tool user container process; do
@@ -158,14 +158,14 @@ kill -TERM $daemon; wait $daemon 2>/dev/null; daemon=
 sees "$what" 'skepd has gone'
 start
 key / C-u Enter; sees "$what" '^[1-9][0-9]* alive'
-until_true lacks 'skepd has gone' || fail "$what: it does not come back"
+wait_for lacks 'skepd has gone' || fail "$what: it does not come back"
 key q; sees "the end" 'top ended: 0'
 [ ! -s "$dir/err" ] || fail "the end: stderr"
 
 what="replay"
 term respawn-pane -k "'$SKEP' top --at '$end' --lake '$lake' --interval 1h; read x" || fail "$what"
 sees "$what" 'replay, steps of 1h'; sees "$what" 'nightly'
-key Left; until_true lacks 'nightly' || fail "$what: an hour before"
+key Left; wait_for lacks 'nightly' || fail "$what: an hour before"
 key Right; sees "$what: back" 'nightly'
 key /; key -l "run = '$id'"; key Enter; sees "$what" '^0 alive, 13 ended, 2 failed'
 key Enter; sees "$what" '^by task in nightly'; sees "$what" 'align'

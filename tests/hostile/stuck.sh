@@ -19,7 +19,7 @@ stuck() {
 	server=$!
 	servers="$servers $server"
 	children="$children $server"
-	until_true test -s "$dir/pids.$2" || fail "no process got stuck"
+	wait_for test -s "$dir/pids.$2" || fail "no process got stuck"
 	if grep -q '^skipped' "$dir/pids.$2"; then
 		wait "$server"
 		skip "$(sed 's/^skipped: //' "$dir/pids.$2")"
@@ -66,7 +66,7 @@ name="the snapshot"
 given_up() {
 	timeout 1 "$SKEP" status --json >"$dir/out" && [ "$(sed -n 's/.*"unread": \([0-9]*\).*/\1/p' "$dir/out")" -gt "$n" ]
 }
-until_true given_up || fail "$name: not all of the stuck ones were given up"
+wait_for given_up || fail "$name: not all of the stuck ones were given up"
 run 0 "status" "$SKEP" status --json
 json "o['self']['readers_replaced'] >= 2 and o['self']['readers_replaced'] <= 8"
 run 0 "status" "$SKEP" status
@@ -76,13 +76,13 @@ name="a reader that is killed"
 old=$(reader)
 [ -n "$old" ] || fail "$name: no reader"
 kill -KILL "$old"
-until_true new_reader || fail "$name: not replaced"
+wait_for new_reader || fail "$name: not replaced"
 answers_fast "after that"
 
 name="a keeper that is killed"
 old=$(reader)
 kill -KILL "$(keeper)"
-until_true new_reader || fail "$name: the spare does not take over"
+wait_for new_reader || fail "$name: the spare does not take over"
 answers_fast "after that"
 
 name="privileges of the file keeper and the file reader"
@@ -110,7 +110,7 @@ if [ -n "$gpu" ]; then # its /proc/PID/maps waits for the same lock on 6.18: a t
 	children="$children $attach"
 	sleep 1
 	answers_fast "while a detail looks at one"
-	until_true grep -qE "did not answer for 10 s|has not loaded libcuda" "$dir/attach" || fail "$name: it does not end: $(cat "$dir/attach")"
+	wait_for grep -qE "did not answer for 10 s|has not loaded libcuda" "$dir/attach" || fail "$name: it does not end: $(cat "$dir/attach")"
 	wait "$attach"
 	answers_fast "after that"
 fi
@@ -154,7 +154,7 @@ mkdir -p "$dir/dead"
 "$STUCK_MMAP" 0 0 "$dir/dead" >"$dir/server" 2>"$dir/err" </dev/null &
 server=$!
 children="$children $server"
-until_true test -s "$dir/server" || fail "$name: no mount"
+wait_for test -s "$dir/server" || fail "$name: no mount"
 cat >"$dir/conf" <<EOT
 { "interval": "1s", "drain": "1s", "probes": [ { "plugin": "proc", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$dir/living" }, { "plugin": "lake", "path": "$dir/dead/lake", "required": true },
@@ -163,19 +163,19 @@ EOT
 before=$(date +%s%N)
 nsenter --mount="/proc/$server/ns/mnt" -- "$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null & # where the mount is
 daemon=$!
-until_true "$SKEP" status || fail "$name: skepd does not come up"
+wait_for "$SKEP" status || fail "$name: skepd does not come up"
 echo "# answers $((($(date +%s%N) - before) / 1000000)) ms after it was started, with two sinks on a dead file system"
-until_true grep -qF "$dir/dead/records does not answer" "$dir/log" || fail "$name: not in the log"
+wait_for grep -qF "$dir/dead/records does not answer" "$dir/log" || fail "$name: not in the log"
 says "$dir/dead/lake does not answer" log
 answers_fast "$name"
 sh -c ': beside-dead-sinks'
-until_true grep -q beside-dead-sinks "$dir/living" || fail "$name: the other sink got no record"
+wait_for grep -q beside-dead-sinks "$dir/living" || fail "$name: the other sink got no record"
 both_held() {
 	timeout 1 "$SKEP" status --json >"$dir/out" && python3 -c 'import json, sys
 held = [i["name"] for i in json.load(open(sys.argv[1]))["instances"] if i["delivery"] and i["delivery"]["held"]]
 assert sorted(held) == ["dead", "lake"], held' "$dir/out"
 }
-until_true both_held || fail "$name: not held"
+wait_for both_held || fail "$name: not held"
 before=$(date +%s%N)
 kill -TERM "$daemon"
 wait "$daemon" || fail "$name: exit code $?"

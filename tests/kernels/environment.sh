@@ -12,6 +12,6 @@ export SKEP=\$PWD/skep SKEP_DEV=\$PWD/skep-dev SKEPD=\$PWD/skepd EXACT_BIN=\$PWD
 export SKEP_PLUGIN_DIRS=\$PWD/plugins-run SKEP_TEST_PLUGIN_DIRS=\$PWD/plugins-test
 export SKEP_SANITIZE=$(printf %q "$(sed -n 's/^SKEP_SANITIZE = *//p' "$1/Makefile" 2>/dev/null)")
 export UBSAN_OPTIONS=print_stacktrace=1
-# the factor by which tests wait longer for a processor than on the host
-export SKEP_TEST_SLOWNESS=10
+# the factor by which tests wait longer than on the host
+export SKEP_TEST_PATIENCE=10
 END

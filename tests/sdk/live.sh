@@ -49,7 +49,7 @@ files=', { "plugin": "sdkfiles" }'
 signals=', { "plugin": "sdksignals" }'
 lines=", { \"plugin\": \"sdklines\", \"path\": \"$work/lines\" }"
 
-until_true() {
+wait_for() {
 	local tries=600
 	while ! "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
@@ -60,7 +60,7 @@ until_true() {
 start() {
 	"$SKEPD" -f -c "$work/conf" >>"$work/log" 2>&1 </dev/null &
 	daemon=$!
-	until_true "$SKEP" status || fail "skepd does not answer"
+	wait_for "$SKEP" status || fail "skepd does not answer"
 }
 stop() {
 	kill -TERM "$daemon"
@@ -80,8 +80,8 @@ conf "$files$signals" "$lines" ''
 quietly 'skepd -t' "$SKEPD" -t -c "$work/conf"
 : >"$work/log"
 start
-until_true more '"sdkfiles.files"' records 2 || fail "no records of the /proc probe"
-until_true more ' sdkfiles.files ' lines 2 || fail "no lines of the sink"
+wait_for more '"sdkfiles.files"' records 2 || fail "no records of the /proc probe"
+wait_for more ' sdkfiles.files ' lines 2 || fail "no lines of the sink"
 sleep 300 &
 victim=$!
 sleep 0.3
@@ -92,8 +92,8 @@ victim=$!
 sleep 0.3
 kill -TERM $victim
 wait $victim 2>/dev/null
-until_true more "\"process.signal.name\":\"TERM\"" records 0 || fail "no record of the BPF probe"
-until_true grep -q "sdksignals.signal $victim .*process.signal.number=15 " "$work/lines" || fail "the signal's record is not about its process"
+wait_for more "\"process.signal.name\":\"TERM\"" records 0 || fail "no record of the BPF probe"
+wait_for grep -q "sdksignals.signal $victim .*process.signal.number=15 " "$work/lines" || fail "the signal's record is not about its process"
 [ "$(count '"process.signal.name":"USR1"' records)" -eq 0 ] || fail "USR1 is reported, and should not be"
 "$SKEP" doctor >"$work/out" 2>&1
 grep -q 'process.signal' "$work/out" || fail "skep doctor does not know the plugin's signal"
@@ -110,7 +110,7 @@ victim=$!
 sleep 0.3
 kill -USR1 $victim
 wait $victim 2>/dev/null
-until_true more '"process.signal.name":"USR1"' records 0 || fail "USR1 is not reported after the reload"
+wait_for more '"process.signal.name":"USR1"' records 0 || fail "USR1 is not reported after the reload"
 sleep 1
 [ "$(count '"sdkfiles.files"' records)" -le $((before + 1)) ] || fail "every=3600 is not taken over"
 conf ', { "plugin": "sdkfiles", "every": 0 }' '' ''
@@ -126,14 +126,14 @@ sed -i 's/"1\.0"/"1.1"/' "$work/sdkfiles/sdkfiles.c"
 build probe-proc sdkfiles
 conf "$files$signals" "$lines" ''
 reload replaced
-until_true grep -q 'sdkfiles.so: the file was replaced; skepd uses the loaded one until a restart' "$work/log" ||
+wait_for grep -q 'sdkfiles.so: the file was replaced; skepd uses the loaded one until a restart' "$work/log" ||
 	fail "the log does not say that a restart is needed"
 [ "$(version sdkfiles)" = 1.0 ] || fail "the new file is in use before the restart"
 stop
 start
 [ "$(version sdkfiles)" = 1.1 ] || fail "the new file is not in use after the restart"
 before=$(count '"sdkfiles.files"' records)
-until_true more '"sdkfiles.files"' records "$before" || fail "no records of the new plugin"
+wait_for more '"sdkfiles.files"' records "$before" || fail "no records of the new plugin"
 echo 'ok - replaced'
 
 # ---- removed
@@ -159,7 +159,7 @@ cp "$(command -v sleep)" "$work/bin/sitetool-launch"
 printf '#!/bin/sh\nexit 0\n' >"$work/bin/sitetool"
 chmod +x "$work/bin/sitetool"
 "$work/bin/sitetool" -d /tmp sync
-until_true more '"sitetool sync"' records 0 || fail "the tool's name is not what the table says"
+wait_for more '"sitetool sync"' records 0 || fail "the tool's name is not what the table says"
 stop
 ! grep -iE '^skepd: error|bug in the plugin' "$work/log" | grep -v 'sdkfiles' | grep -q . || fail "errors in the log"
 echo 'ok - a recognizer'
