@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgroup.skel.h"
+#include "plugins/cgroup/cgroup.skel.h"
 #include "state.h"
 
 /* Leaves programs without a tracepoint out. part: of skep_btf_part_new(). */

@@ -14,7 +14,7 @@
 
 #include "state.h"
 
-#include "filelat.skel.h"
+#include "plugins/files/filelat.skel.h"
 
 #define UNDER_WAY 16384u /* calls at a time, one a thread */
 

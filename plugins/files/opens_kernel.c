@@ -16,7 +16,7 @@
 
 #include "state.h"
 
-#include "opens.skel.h"
+#include "plugins/files/opens.skel.h"
 
 #ifndef SYS_openat2
 #define SYS_openat2 437 /* the same on all machines; since 5.6 */

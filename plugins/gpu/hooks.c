@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fence.skel.h"
-#include "ring.skel.h"
+#include "plugins/gpu/fence.skel.h"
+#include "plugins/gpu/ring.skel.h"
 
 #define RING_IDLE_NS 60000000000u
 #define KALLSYMS_HEAD \

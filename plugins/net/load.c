@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net.skel.h"
-#include "net_np.skel.h"
+#include "plugins/net/net.skel.h"
+#include "plugins/net/net_np.skel.h"
 #include "state.h"
 
 #define HASH_ENDED 4096u /* a connection's entry lives from its end until a call under way returns */

@@ -13,7 +13,7 @@
 
 #include "state.h"
 
-#include "sched_detail.skel.h"
+#include "plugins/sched/sched_detail.skel.h"
 
 /* The number of arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
 static unsigned switch_args(const struct btf *btf)

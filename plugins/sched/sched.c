@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.skel.h"
+#include "plugins/sched/sched.skel.h"
 #include "state.h"
 
 #define BUFFER (64 * 1024)
