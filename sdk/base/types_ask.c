@@ -68,7 +68,7 @@ bool skep_types_has_member(const struct skep_kernel_types *types, const char *ty
 {
 	uint32_t id = skep_types_find(types, type, BTF_KIND_STRUCT);
 	const struct btf_type *t = id ? skep_types_at(types, id) : NULL;
-	const struct btf_member *m = (const void *)(t + 1);
+	const struct btf_member *m = t ? (const void *)(t + 1) : NULL;
 
 	for (uint32_t i = 0; t && i < BTF_INFO_VLEN(t->info); i++)
 		if (strcmp(skep_types_text(types, m[i].name_off), member) == 0)
@@ -80,7 +80,7 @@ bool skep_types_has_helper(const struct skep_kernel_types *types, const char *na
 {
 	uint32_t id = skep_types_find(types, "bpf_func_id", BTF_KIND_ENUM);
 	const struct btf_type *t = id ? skep_types_at(types, id) : NULL;
-	const struct btf_enum *e = (const void *)(t + 1);
+	const struct btf_enum *e = t ? (const void *)(t + 1) : NULL;
 
 	for (uint32_t i = 0; t && i < BTF_INFO_VLEN(t->info); i++)
 		if (strcmp(skep_types_text(types, e[i].name_off), name) == 0)
