@@ -17,6 +17,12 @@ wait_for() {
 not() { ! "$@"; }
 # has N PATTERN FILE: true when FILE has N lines or more that match
 has() { [ "$(grep -c -- "$2" "$3")" -ge "$1" ]; }
+# recorded FILE: runs a program and waits for its record in FILE: skepd has read the events until then
+recorded() {
+	wait_mark=$((${wait_mark:-0} + 1))
+	/bin/true "mark $$ $wait_mark"
+	wait_for grep -q "\"mark $$ $wait_mark\"" "$1"
+}
 # wait_skepd PID LOG: waits until the skepd of that pid collects. When it ends or hangs, prints LOG; status 77: a skepd
 # may not load BPF here.
 wait_skepd() {
