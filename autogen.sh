@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")"
 
 missing=
-for pair in autoreconf:autoconf automake:automake libtoolize:libtool pkg-config:pkg-config; do
+for pair in autoreconf:autoconf automake:automake pkg-config:pkg-config; do
 	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
 if [ -n "$missing" ]; then

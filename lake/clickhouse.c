@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clickhouse_sql.h"
+#include "lake/clickhouse_sql.h"
 
 int clickhouse_server_since(const struct clickhouse_server *s, unsigned major, unsigned minor)
 {

@@ -14,9 +14,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "earlier_sql.h"
+#include "lake/earlier_sql.h"
 #include "lake/file.h"
-#include "schema_sql.h"
+#include "lake/schema_sql.h"
 
 #define PAGE_SIZE 4096
 #define OPS 20000 /* of SQLite's machine between two calls of `cancelled`: less than a millisecond */

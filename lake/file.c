@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "lake/server.h"
-#include "version1_sql.h"
-#include "version2_sql.h"
-#include "version4_sql.h"
-#include "version5_sql.h"
+#include "lake/version1_sql.h"
+#include "lake/version2_sql.h"
+#include "lake/version4_sql.h"
+#include "lake/version5_sql.h"
 
 void lake_say(struct lake_why *w, const char *fmt, ...)
 {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "spool/db_priv.h"
-#include "spool_sql.h"
+#include "spool/spool_sql.h"
 
 #define APPLICATION_ID 0x736b6570 /* "skep" */
 #define SCHEMA_VERSION 2

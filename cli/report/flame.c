@@ -122,7 +122,7 @@ static int print_name(const char *name, FILE *out)
 	char *safe = text_safe(name, true);
 	int rc = safe ? 0 : -ENOMEM;
 
-	for (char *c = safe; c && (c = strchr(c, ';'));)
+	for (char *c = safe ? strchr(safe, ';') : NULL; c; c = strchr(c, ';'))
 		*c = ':';
 	if (safe && fputs(safe, out) == EOF)
 		rc = errno ? -errno : -EIO;

@@ -94,6 +94,7 @@ static void destroy(struct collector *c)
 	recognizers_unref(c->recognizers);
 	tools_free(c->tools);
 	redact_free(c->redact);
+	collector_types_free(c);
 	verdict_close(&c->verdict);
 	pins_close(&c->pins);
 	free(c->host_name);

@@ -338,6 +338,11 @@ static const struct skep_boundaries *host_boundaries(struct skep_instance *inst)
 	return &c->boundaries;
 }
 
+static const struct skep_kernel_types *host_kernel_types(struct skep_instance *inst)
+{
+	return collector_types(MAGIC_OBJECT(collector, inst->owner));
+}
+
 static void host_stopped(struct skep_instance *inst)
 {
 	const struct collector *c = MAGIC_OBJECT(collector, inst->owner);
@@ -373,6 +378,7 @@ const struct instance_ops collector_ops = {
 	.detail_over = host_detail_over,
 	.process_read = host_process_read,
 	.boundaries = host_boundaries,
+	.kernel_types = host_kernel_types,
 	.stopped = host_stopped,
 };
 

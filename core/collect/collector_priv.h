@@ -109,6 +109,8 @@ struct collector {
 	struct containers *containers;
 	struct recognizers *recognizers;
 	struct skep_boundaries boundaries; /* lists for probes */
+	struct skep_kernel_types *types;   /* NULL: no probe has asked since the last tick */
+	bool types_refused;                /* they cannot be read */
 	struct cgroups *cgroups;
 	struct facets *facets;
 	struct delivery *delivery;
@@ -185,6 +187,11 @@ void collector_rules_tick(struct collector *, uint64_t now_ns);
 /* collector_boundaries.c */
 /* fetches the lists again, and raises their generation if one has changed */
 void collector_boundaries(struct collector *);
+
+/* collector_types.c */
+/* the kernel's types, for a callback of a probe; NULL: they cannot be read */
+const struct skep_kernel_types *collector_types(struct collector *);
+void collector_types_free(struct collector *);
 
 /* collector_instance.c */
 int collector_instance_new(struct collector *, const struct config *, const struct config_plugin *, uint32_t kind,

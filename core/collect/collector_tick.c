@@ -58,6 +58,7 @@ static void on_tick(uv_timer_t *timer)
 	uint64_t now_ns = clock_boot_ns();
 
 	measure_lag(c, now_ns);
+	collector_types_free(c);
 	if (c->running && !c->reload) /* a reload may be about to replace a failed instance */
 		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 			struct instance_data *data = inst->extra;

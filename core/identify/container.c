@@ -13,7 +13,7 @@
 
 #include "core/identify/capture.h"
 #include "core/config/config.h"
-#include "containers_json.h"
+#include "core/identify/containers_json.h"
 #include "core/config/datafile.h"
 
 struct entry {

@@ -11,7 +11,7 @@
 #include "core/config/config.h"
 #include "core/config/datafile.h"
 #include "filters/suggest.h"
-#include "workflows_json.h"
+#include "core/identify/workflows_json.h"
 
 const char *const recognizer_root_keys[] = { "recognizers", NULL };
 const char *const recognizer_entry_keys[] = { "engine", "class", "priority", "why", "nests", "run", "task",

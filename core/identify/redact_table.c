@@ -11,7 +11,7 @@
 
 #include "core/config/datafile.h"
 #include "filters/glob.h"
-#include "redact_json.h"
+#include "core/identify/redact_json.h"
 
 #define SHAPE_MAX 65536
 

@@ -11,7 +11,7 @@
 
 #include "core/config/config.h"
 #include "core/config/datafile.h"
-#include "tools_json.h"
+#include "core/identify/tools_json.h"
 #include "filters/glob.h"
 #include "filters/suggest.h"
 

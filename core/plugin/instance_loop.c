@@ -296,6 +296,11 @@ static const struct skep_boundaries *loop_boundaries(struct skep_instance *inst)
 	return inst->ops->boundaries ? inst->ops->boundaries(inst) : &none;
 }
 
+static const struct skep_kernel_types *loop_kernel_types(struct skep_instance *inst)
+{
+	return inst->ops->kernel_types ? inst->ops->kernel_types(inst) : NULL;
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -329,4 +334,5 @@ void instance_host_fill(struct skep_host *host)
 	host->settle_soon = loop_settle_soon;
 	host->process_read = loop_process_read;
 	host->boundaries = loop_boundaries;
+	host->kernel_types = loop_kernel_types;
 }

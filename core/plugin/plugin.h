@@ -76,6 +76,7 @@ struct instance_ops {
 	int (*process_read)(struct skep_instance *, const struct skep_upid *, uint32_t uid, uint32_t what,
 			    skep_process_cb, void *arg);
 	const struct skep_boundaries *(*boundaries)(struct skep_instance *);
+	const struct skep_kernel_types *(*kernel_types)(struct skep_instance *);
 	/*
 	 * stop() has returned: only `done` callbacks may reach the plugin from now on. Called again before
 	 * close().

@@ -2,7 +2,9 @@
 /*
  * skep/btf.h - reads the kernel's type information (BTF) for a probe: tracepoints and their arguments, members of
  * structs, helpers of BPF programs.  A probe checks these before it loads, and loads only programs that this kernel can
- * run.  Link libskep-probe (pkg-config skep-probe).  Any thread; the two functions with an instance: loop thread.
+ * run.  skep/types.h answers the same questions, and the plugin host reads its types once for all plugins: use that in
+ * new code, with skep/object.h.  Link libskep-probe (pkg-config skep-probe).  Any thread; the two functions with an
+ * instance: loop thread.
  */
 #ifndef SKEP_BTF_H
 #define SKEP_BTF_H

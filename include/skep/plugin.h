@@ -35,7 +35,8 @@
  *   1.6  the lists of names and programs by which a probe finds boundaries (boundaries); in record.h the flags
  *        SKEP_EXEC_BOUNDARY and SKEP_LIVE_BOUNDARY, and SKEP_ENVIRON_CUT; the leader of the process group,
  *        whether the session has a terminal, and the name of an excluded parent (group_leader, parent_comm);
- *        which file an exec ran (exe_size_bytes, exe_modified_ns)
+ *        which file an exec ran (exe_size_bytes, exe_modified_ns); the kernel's types, read once for all plugins
+ *        (kernel_types)
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -234,6 +235,22 @@ struct skep_boundaries {
 	const char *const *programs;
 };
 
+/*
+ * The kernel's type information (BTF), with an index (since 1.6): functions for it are in skep/types.h.  The host owns
+ * all of it, reads it when the first plugin asks, and keeps it until the callback returns.
+ */
+struct skep_kernel_types {
+	uint32_t size;           /* sizeof(struct skep_kernel_types) in this host */
+	uint32_t count;          /* ids of types: 1 to count - 1; 0 is void */
+	const void *btf;         /* as /sys/kernel/btf/vmlinux has it, from the header (struct btf_header) on */
+	const uint32_t *offsets; /* by id: bytes from the first type to this one */
+	/*
+	 * Returns the first id above `after` of a struct, union, enum, typedef, function or variable of that name, len
+	 * bytes; 0: there is none.
+	 */
+	uint32_t (*next)(const struct skep_kernel_types *, const char *name, uint32_t len, uint32_t after);
+};
+
 typedef void (*skep_watch_cb)(struct skep_instance *, void *arg, unsigned events);
 typedef void (*skep_timer_cb)(struct skep_instance *, void *arg);
 typedef void (*skep_work_cb)(void *arg);
@@ -409,6 +426,8 @@ struct skep_host {
 	 * applies the lists again when their generation is another.  Never NULL.
 	 */
 	const struct skep_boundaries *(*boundaries)(struct skep_instance *);
+	/* The kernel's types; NULL: none here, or the host cannot read them.  The mock host has no such function. */
+	const struct skep_kernel_types *(*kernel_types)(struct skep_instance *);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */

@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-struct btf; /* <bpf/btf.h> */
+struct skep_kernel_types; /* <skep/plugin.h> */
+struct btf;               /* <bpf/btf.h> */
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +23,8 @@ extern "C" {
  * program.  A second program at the same tracepoint helps: it gets the events that the first program missed.  Of 720
  * processes started on a 7.2, the first programs missed 16 events, and both together none.  Any thread.
  */
+bool skep_types_preempt_programs(const struct skep_kernel_types *types);
+/* The same of types that libbpf read. */
 bool skep_kernel_preempts_programs(const struct btf *vmlinux);
 
 #ifdef __cplusplus

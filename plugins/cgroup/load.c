@@ -4,22 +4,21 @@
  * of each signal. Without the kernel side the probe still samples cgroups.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/btf.h>
 #include <skep/load.h>
+#include <skep/object.h>
+#include <skep/types.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cgroup.skel.h"
+#include "plugins/cgroup/cgroup.skel.h"
 #include "state.h"
 
-/* Leaves programs without a tracepoint out. part: of skep_btf_part_new(). */
-static int choose(struct cgroup_bpf *bpf, int part)
+/* Leaves programs without a tracepoint out. */
+static void choose(struct cgroup_bpf *bpf, const struct skep_kernel_types *types)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
 	const struct {
 		struct bpf_program *prog;
 		const char *tracepoint;
@@ -30,15 +29,9 @@ static int choose(struct cgroup_bpf *bpf, int part)
 		{ bpf->progs.on_populated, "cgroup_notify_populated" },
 		{ bpf->progs.on_rmdir, "cgroup_rmdir" },
 	};
-	int err;
 
-	if (libbpf_get_error(btf))
-		return -ENOENT;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-		bpf_program__set_autoload(hooks[i].prog, skep_btf_has_tracepoint(btf, hooks[i].tracepoint));
-	err = part < 0 ? 0 : skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
-	btf__free(btf);
-	return err;
+		bpf_program__set_autoload(hooks[i].prog, skep_types_has_tracepoint(types, hooks[i].tracepoint));
 }
 
 static int on_event(void *arg, void *data, size_t size)
@@ -54,33 +47,48 @@ static void on_readable(struct skep_instance *inst, void *arg, unsigned events)
 	cgroup_drain(arg);
 }
 
-void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
+/* what: the step, for the message about an error. */
+static int place(struct cgroup_state *st, const struct skep_kernel_types *types, const char **what)
 {
-	const char *what = "opening it";
-	char path[SKEP_BTF_PART_PATH];
-	int part = skep_btf_part_new(path), err;
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	struct skep_object object;
+	int err;
 
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	*what = "opening it";
 	st->bpf = cgroup_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
 		goto out;
 	}
 	st->bpf->rodata->hierarchy = st->reader.mounts.hierarchy;
-	what = "reading the kernel's BTF";
-	err = choose(st->bpf, part);
-	if (err)
-		goto out;
-	what = "using the host's verdict map";
+	choose(st->bpf, types);
+	*what = "using the host's verdict map";
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err)
 		goto out;
-	what = "loading it (needs CAP_BPF and CAP_PERFMON)";
-	err = cgroup_bpf__load(st->bpf);
+	*what = "loading it (needs CAP_BPF and CAP_PERFMON)";
+	err = skep_object_ready(&object, st->bpf->obj);
+	err = err ?: cgroup_bpf__load(st->bpf);
 	if (err)
 		goto out;
-	what = "attaching it";
-	err = cgroup_bpf__attach(st->bpf);
+	*what = "attaching it";
+	err = skep_object_attach(st->bpf->skeleton);
+out:
+	skep_object_end(&object);
+	return err;
+}
+
+void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
+{
+	const char *what = "reading the kernel's types";
+	const struct skep_kernel_types *types = NULL;
+	int err;
+
+	err = skep_types_get(inst, st->host, &types);
+	err = err ?: place(st, types, &what);
+	skep_types_put(inst, st->host, types);
 	if (err)
 		goto out;
 	what = "reading its ring";
@@ -91,8 +99,6 @@ void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 	}
 	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_readable, st, &st->watch);
 out:
-	if (part >= 0)
-		close(part);
 	if (err == 0)
 		return;
 	cgroup_unload(st);

@@ -4,17 +4,18 @@
  * first attachment and removes them with the last.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <skep/btf.h>
+#include <errno.h>
 #include <skep/load.h>
 #include <skep/misses.h>
+#include <skep/object.h>
+#include <skep/types.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "state.h"
 
-#include "filelat.skel.h"
+#include "plugins/files/filelat.skel.h"
 
 #define UNDER_WAY 16384u /* calls at a time, one a thread */
 
@@ -76,14 +77,14 @@ static void set_calls(struct filelat_bpf *bpf)
 #endif
 }
 
-void filelat_kernel_ask(struct files_probe *st, const struct btf *btf)
+void filelat_kernel_ask(struct files_probe *st, const struct skep_kernel_types *types)
 {
 	const char **missing = &st->of[DETAIL_FILELAT].missing;
 
 	*missing = NULL;
 	if (!FILES_CALLS_KNOWN)
 		*missing = "skep does not know how this machine passes the arguments of system calls";
-	else if (!skep_btf_has_tracepoint(btf, "sys_enter") || !skep_btf_has_tracepoint(btf, "sys_exit"))
+	else if (!skep_types_has_tracepoint(types, "sys_enter") || !skep_types_has_tracepoint(types, "sys_exit"))
 		*missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
 }
 
@@ -111,22 +112,31 @@ void filelat_signal(const struct files_probe *st)
 int filelat_load(struct files_probe *st)
 {
 	struct files_count *c = &st->of[DETAIL_FILELAT];
-	struct filelat_bpf *bpf = filelat_bpf__open();
-	int err;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	const struct skep_kernel_types *types;
+	struct filelat_bpf *bpf;
+	struct skep_object object;
+	int err = skep_types_get(st->inst, st->host, &types);
 
-	if (!bpf)
-		return skep_detail_fail(st->inst, st->host, -errno, "the hooks on system calls");
+	if (err)
+		return err;
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	bpf = filelat_bpf__open_opts(&opts);
+	if (!bpf) {
+		err = -errno;
+		goto out;
+	}
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	set_calls(bpf);
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)c->opt_rows);
 	bpf_map__set_max_entries(bpf->maps.calls, UNDER_WAY);
 	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
+	err = err ?: skep_object_ready(&object, bpf->obj);
 	err = err ?: filelat_bpf__load(bpf);
-	err = err ?: filelat_bpf__attach(bpf);
-	if (err) {
-		filelat_bpf__destroy(bpf);
-		return skep_detail_fail(st->inst, st->host, err, "the hooks on system calls");
-	}
+	err = err ?: skep_object_attach(bpf->skeleton);
+	if (err)
+		goto out;
 	st->filelat = bpf;
 	c->kernel = (struct files_kernel){
 		.skeleton = bpf->skeleton,
@@ -135,6 +145,13 @@ int filelat_load(struct files_probe *st)
 		.rows = bpf_map__fd(bpf->maps.rows),
 		.paths = bpf_map__fd(bpf->maps.paths),
 	};
+out:
+	skep_object_end(&object);
+	skep_types_put(st->inst, st->host, types);
+	if (err) {
+		filelat_bpf__destroy(bpf);
+		return skep_detail_fail(st->inst, st->host, err, "the hooks on system calls");
+	}
 	return 0;
 }
 

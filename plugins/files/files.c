@@ -4,8 +4,7 @@
  *
  * Both are details.  While none is attached the probe has no program and no map in the kernel.
  */
-#include <bpf/btf.h>
-#include <skep/btf.h>
+#include <skep/types.h>
 #include <skep/values.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -42,14 +41,14 @@ static int files_open(struct skep_instance *inst, void *state, const struct skep
 static int files_start(struct skep_instance *inst, void *state)
 {
 	struct files_probe *st = state;
-	struct btf *btf = NULL;
-	int err = skep_btf_load(inst, st->host, &btf);
+	const struct skep_kernel_types *types;
+	int err = skep_types_get(inst, st->host, &types);
 
 	if (err)
 		return err;
-	opens_kernel_ask(st, btf);
-	filelat_kernel_ask(st, btf);
-	btf__free(btf);
+	opens_kernel_ask(st, types);
+	filelat_kernel_ask(st, types);
+	skep_types_put(inst, st->host, types);
 	for (unsigned i = 0; i < N_DETAILS; i++)
 		st->of[i].kind->signal(st);
 	st->host->drained(inst, skep_boot_ns());

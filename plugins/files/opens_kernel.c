@@ -6,24 +6,26 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <skep/btf.h>
+#include <errno.h>
 #include <skep/hash.h>
 #include <skep/load.h>
 #include <skep/misses.h>
+#include <skep/object.h>
+#include <skep/types.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "state.h"
 
-#include "opens.skel.h"
+#include "plugins/files/opens.skel.h"
 
 #ifndef SYS_openat2
 #define SYS_openat2 437 /* the same on all machines; since 5.6 */
 #endif
 
 /* Does the kernel accept a program at the end of that function?  Sandboxes refuse, and hardened kernels (one 6.18). */
-static bool fexit_allowed(int btf_id)
+static bool fexit_allowed(uint32_t btf_id)
 {
 	/* return 0 */
 	const struct bpf_insn insns[] = {
@@ -31,7 +33,7 @@ static bool fexit_allowed(int btf_id)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FEXIT,
-		    .attach_btf_id = (uint32_t)btf_id);
+		    .attach_btf_id = btf_id);
 	int fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "skep_ask", "Dual BSD/GPL", insns,
 			       sizeof(insns) / sizeof(insns[0]), &opts);
 
@@ -41,7 +43,17 @@ static bool fexit_allowed(int btf_id)
 	return true;
 }
 
-void opens_kernel_ask(struct files_probe *st, const struct btf *btf)
+/* Is the function (int dfd, struct filename *, const struct open_flags *)? */
+static bool opens(const struct skep_kernel_types *types, uint32_t id)
+{
+	const uint32_t proto_id = id ? skep_types_at(types, id)->type : 0;
+	const struct btf_type *proto = proto_id ? skep_types_at(types, proto_id) : NULL;
+	const uint32_t second = proto && btf_vlen(proto) == 3 ? btf_params(proto)[1].type : 0;
+
+	return second && btf_is_ptr(skep_types_at(types, second));
+}
+
+void opens_kernel_ask(struct files_probe *st, const struct skep_kernel_types *types)
 {
 	/* do_filp_open() is do_file_open() after 6.18 (7.2 has it) */
 	static const char *const functions[] = { "do_filp_open", "do_file_open" };
@@ -50,18 +62,14 @@ void opens_kernel_ask(struct files_probe *st, const struct btf *btf)
 	*missing = NULL;
 	st->opens_way = OPENS_NONE;
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && st->opens_way == OPENS_NONE; i++) {
-		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
-		const struct btf_type *proto =
-			id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+		uint32_t id = skep_types_find(types, functions[i], BTF_KIND_FUNC);
 
-		/* (int dfd, struct filename *, const struct open_flags *) */
-		if (!proto || btf_vlen(proto) != 3 || !btf_is_ptr(btf__type_by_id(btf, btf_params(proto)[1].type)) ||
-		    !fexit_allowed(id))
+		if (!opens(types, id) || !fexit_allowed(id))
 			continue;
 		st->opens_way = OPENS_FEXIT;
 		st->opens_function = functions[i];
 	}
-	if (st->opens_way == OPENS_NONE && !skep_btf_has_tracepoint(btf, "sys_exit"))
+	if (st->opens_way == OPENS_NONE && !skep_types_has_tracepoint(types, "sys_exit"))
 		*missing = "the kernel refuses fexit programs and has no tracepoint sys_exit";
 	else if (st->opens_way == OPENS_NONE && !FILES_CALLS_KNOWN)
 		*missing =
@@ -112,16 +120,23 @@ static void set_calls(struct opens_bpf *bpf)
 #endif
 }
 
-static int load_with(struct files_probe *st)
+static int load_with(struct files_probe *st, const struct skep_kernel_types *types)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct files_count *c = &st->of[DETAIL_OPENS];
-	struct opens_bpf *bpf = opens_bpf__open();
 	struct skep_hash_key key = skep_hash_key_new();
 	bool fexit = st->opens_way == OPENS_FEXIT;
+	struct skep_object object;
+	struct opens_bpf *bpf;
 	int err;
 
-	if (!bpf)
-		return -errno;
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	bpf = opens_bpf__open_opts(&opts);
+	if (!bpf) {
+		err = -errno;
+		goto out;
+	}
 	bpf_program__set_autoload(bpf->progs.on_open, fexit);
 	bpf_program__set_autoload(bpf->progs.on_call, !fexit);
 	bpf->rodata->any_kind = st->opt_opens_all;
@@ -132,12 +147,11 @@ static int load_with(struct files_probe *st)
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)c->opt_rows);
 	err = fexit ? bpf_program__set_attach_target(bpf->progs.on_open, 0, st->opens_function) : 0;
 	err = err ?: skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
+	err = err ?: skep_object_ready(&object, bpf->obj);
 	err = err ?: opens_bpf__load(bpf);
-	err = err ?: opens_bpf__attach(bpf);
-	if (err) {
-		opens_bpf__destroy(bpf);
-		return err;
-	}
+	err = err ?: skep_object_attach(bpf->skeleton);
+	if (err)
+		goto out;
 	st->opens = bpf;
 	c->kernel = (struct files_kernel){
 		.skeleton = bpf->skeleton,
@@ -146,18 +160,27 @@ static int load_with(struct files_probe *st)
 		.rows = bpf_map__fd(bpf->maps.rows),
 		.paths = bpf_map__fd(bpf->maps.paths),
 	};
-	return 0;
+out:
+	skep_object_end(&object);
+	if (err)
+		opens_bpf__destroy(bpf);
+	return err;
 }
 
 int opens_load(struct files_probe *st)
 {
-	int err = load_with(st);
+	const struct skep_kernel_types *types;
+	int err = skep_types_get(st->inst, st->host, &types);
 
+	if (err)
+		return err;
+	err = load_with(st, types);
 	/* some kernels refuse only when the program is attached (arm64 before 6.0) */
 	if (err && st->opens_way == OPENS_FEXIT && FILES_CALLS_KNOWN) {
 		st->opens_way = OPENS_CALLS;
-		err = load_with(st);
+		err = load_with(st, types);
 	}
+	skep_types_put(st->inst, st->host, types);
 	return err ? skep_detail_fail(st->inst, st->host, err, "the hook on opens") : 0;
 }
 

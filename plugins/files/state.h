@@ -121,9 +121,8 @@ void files_count_sample(struct files_count *);
 void files_count_close(struct files_count *);
 
 /* opens_kernel.c, filelat_kernel.c */
-struct btf;
-void opens_kernel_ask(struct files_probe *, const struct btf *);
-void filelat_kernel_ask(struct files_probe *, const struct btf *);
+void opens_kernel_ask(struct files_probe *, const struct skep_kernel_types *);
+void filelat_kernel_ask(struct files_probe *, const struct skep_kernel_types *);
 int opens_load(struct files_probe *);
 int filelat_load(struct files_probe *);
 void opens_unload(struct files_probe *);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cuda.h"
-#include "cuda.skel.h"
+#include "plugins/gpu/cuda.skel.h"
 
 #define CALLS 32u
 #define BATCHES 8 /* 256 calls: at 9 us each, the highest cost seen, 2.3 ms */

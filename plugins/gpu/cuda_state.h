@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda.skel.h"
+#include "plugins/gpu/cuda.skel.h"
 
 #define SCAN_PROCESSES 512u        /* processes of a group whose maps one scan reads */
 #define SCAN_FOUND     32u         /* libraries that one scan opens */

@@ -6,19 +6,18 @@
 #include "hooks.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <skep/btf.h>
+#include <skep/types.h>
 #include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fence.skel.h"
-#include "ring.skel.h"
+#include "plugins/gpu/fence.skel.h"
+#include "plugins/gpu/ring.skel.h"
 
 #define RING_IDLE_NS 60000000000u
 #define KALLSYMS_HEAD \
@@ -124,12 +123,12 @@ static bool symbols_told(void)
 static void fence_start(struct hooks *h, struct skep_instance *inst, const struct skep_host *host)
 {
 	static const char signal[] = "gpu.fences", how[] = "tp_btf/dma_fence_emit, dma_fence_signaled";
-	struct btf *btf = btf__load_vmlinux_btf();
+	const struct skep_kernel_types *types = NULL;
 	char why[160];
-	int err;
+	int err = skep_types_get(inst, host, &types);
 
-	if (!btf || !skep_btf_has_tracepoint(btf, "dma_fence_emit") ||
-	    !skep_btf_has_tracepoint(btf, "dma_fence_signaled")) {
+	if (err || !skep_types_has_tracepoint(types, "dma_fence_emit") ||
+	    !skep_types_has_tracepoint(types, "dma_fence_signaled")) {
 		say(inst, host, signal, SKEP_SIGNAL_MISSING, how, "this kernel has no dma_fence tracepoints");
 		goto out;
 	}
@@ -153,7 +152,7 @@ static void fence_start(struct hooks *h, struct skep_instance *inst, const struc
 		    "without the names of drivers: "
 		    "/proc/kallsyms hides addresses (needs CAP_SYSLOG, or kernel.kptr_restrict at 0)");
 out:
-	btf__free(btf);
+	skep_types_put(inst, host, types);
 }
 
 uint32_t hooks_slots(const __u64 *now, const __u64 *before, uint64_t *ret)

@@ -7,48 +7,32 @@
  * tasks (update_rq_clock_task, kernel/sched/core.c). With CONFIG_PARAVIRT_TIME_ACCOUNTING it does so with stolen time.
  * Without these options the kernel charges the task that was interrupted.  The members of struct rq show the options.
  */
-#include <bpf/btf.h>
-#include <string.h>
+#include <linux/btf.h>
+#include <skep/types.h>
 
 #include "cpu.h"
 
-static bool has_member(const struct btf *btf, const char *type, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
-	const struct btf_member *m = t ? btf_members(t) : NULL;
-
-	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
-		const char *name = btf__name_by_offset(btf, m[i].name_off);
-
-		if (name && strcmp(name, member) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* The variable is a u64 since 5.17. Before, it is a struct of two sums, which task_time.bpf.c does not read. */
-static bool is_u64(const struct btf *btf, const char *variable)
+static bool is_u64(const struct skep_kernel_types *types, const char *variable)
 {
-	int id = btf__find_by_name_kind(btf, variable, BTF_KIND_VAR);
-	int type = id > 0 ? btf__resolve_type(btf, btf__type_by_id(btf, (uint32_t)id)->type) : -1;
-	const struct btf_type *t = type > 0 ? btf__type_by_id(btf, (uint32_t)type) : NULL;
+	uint32_t id = skep_types_find(types, variable, BTF_KIND_VAR), kind = BTF_KIND_VAR;
+	const struct btf_type *t = NULL;
 
-	return t && btf_is_int(t) && t->size == sizeof(uint64_t);
+	while (id && (kind == BTF_KIND_VAR || kind == BTF_KIND_TYPEDEF || kind == BTF_KIND_VOLATILE)) {
+		t = skep_types_at(types, id);
+		kind = BTF_INFO_KIND(t->info);
+		id = t->type;
+	}
+	return t && kind == BTF_KIND_INT && t->size == sizeof(uint64_t);
 }
 
-static void read_types(const char *path, struct cpu_accounting *a)
+static void ask_types(const struct skep_kernel_types *types, struct cpu_accounting *a)
 {
-	struct btf *btf = btf__parse_raw(path);
-
-	if (!btf)
-		return;
-	a->known = btf__find_by_name_kind(btf, "rq", BTF_KIND_STRUCT) > 0;
-	a->irq_time = has_member(btf, "rq", "prev_irq_time");
-	a->steal_time = has_member(btf, "rq", "prev_steal_time_rq");
-	a->tickless = has_member(btf, "tick_sched", "idle_sleeptime");
-	a->task_time = is_u64(btf, "root_cpuacct_cpuusage");
-	btf__free(btf);
+	a->known = skep_types_find(types, "rq", BTF_KIND_STRUCT) != 0;
+	a->irq_time = skep_types_has_member(types, "rq", "prev_irq_time");
+	a->steal_time = skep_types_has_member(types, "rq", "prev_steal_time_rq");
+	a->tickless = skep_types_has_member(types, "tick_sched", "idle_sleeptime");
+	a->task_time = is_u64(types, "root_cpuacct_cpuusage");
 }
 
 static bool has_word(struct text line, const char *wanted)
@@ -61,12 +45,13 @@ static bool has_word(struct text line, const char *wanted)
 	return false;
 }
 
-void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *ret)
+void cpu_accounting_read(int root, const struct skep_kernel_types *types, struct cpu_accounting *ret)
 {
 	char line[4096];
 
 	*ret = (struct cpu_accounting){ 0 };
-	read_types(btf_path, ret);
+	if (types)
+		ask_types(types, ret);
 	if (skep_text_line_at(root, "proc/cmdline", line, sizeof(line)) == 0) {
 		struct text t = skep_text_of(line);
 

@@ -67,6 +67,6 @@ struct cpu_accounting {
 	bool tickless_off;
 };
 /* root: descriptor of the option root; btf_path: the file, with the option root in front. */
-void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *ret);
+void cpu_accounting_read(int root, const struct skep_kernel_types *types, struct cpu_accounting *ret);
 
 #endif

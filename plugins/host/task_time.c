@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "task_time.skel.h"
+#include "plugins/host/task_time.skel.h"
 
 struct task_time {
 	struct task_time_bpf *bpf; /* NULL: `file` is the source */

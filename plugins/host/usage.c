@@ -3,6 +3,7 @@
  * plugins/host/usage.c - the streams host.cpu and host.load, and the posts to the account "cpu".
  */
 #include <errno.h>
+#include <skep/types.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,17 +125,38 @@ static void report_signals(struct skep_instance *inst, const struct host_probe *
 				     : "this kernel has no BTF: skep assumes that stolen time is within tasks' run time");
 }
 
+/* The types of the machine below `root`, which another root than "/" may lack. */
+static int account(struct skep_instance *inst, const struct host_probe *st, struct cpu_accounting *ret)
+{
+	const struct skep_kernel_types *types = NULL;
+	struct skep_kernel_types *own = NULL;
+	char path[4096];
+
+	if (strcmp(st->opt_root, "/") == 0) {
+		if (skep_types_get(inst, st->host, &types))
+			types = NULL; /* the signals say what this means */
+		cpu_accounting_read(st->root, types, ret);
+		skep_types_put(inst, st->host, types);
+		return 0;
+	}
+	if (!skep_text_format(path, sizeof(path), "%s" SKEP_TYPES_PATH, st->opt_root))
+		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long",
+				      strlen(st->opt_root));
+	if (skep_types_read(path, &own))
+		own = NULL;
+	cpu_accounting_read(st->root, own, ret);
+	skep_types_free(own);
+	return 0;
+}
+
 int cpu_start(struct skep_instance *inst, struct host_probe *st)
 {
 	const char *no_wakeup = NULL;
 	struct cpu_accounting a;
-	char btf[4096];
-	int err;
+	int err = account(inst, st, &a);
 
-	if (!skep_text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
-		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long",
-				      strlen(st->opt_root));
-	cpu_accounting_read(st->root, btf, &a);
+	if (err)
+		return err;
 	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
 	st->cpu_sum.steal_is_part = a.steal_time;
 	st->task_time = task_time_new(a.task_time, st->root, &st->buffer, &no_wakeup);

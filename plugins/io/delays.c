@@ -9,7 +9,7 @@
 #include <skep/drain.h>
 #include <unistd.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 static void add(void *arg, const void *records, size_t n)

@@ -9,7 +9,7 @@
 #include <skep/values.h>
 #include <stdlib.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 #define WORDS (sizeof(struct io_device) / sizeof(uint64_t))

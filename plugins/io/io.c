@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 static void lost(struct skep_instance *inst, const struct io_probe *st, unsigned stream, uint64_t n)

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
-#include "iolat.skel.h"
+#include "plugins/io/iolat.skel.h"
 
 void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 {

@@ -4,18 +4,18 @@
  * unloads.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/btf.h>
 #include <skep/load.h>
 #include <skep/misses.h>
+#include <skep/object.h>
 #include <skep/preempt.h>
+#include <skep/types.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 #define WAYS 4u
@@ -52,13 +52,13 @@ static bool on_v1(const struct io_probe *st, const char *controller)
 }
 
 /* Does the kernel account delays? 1, 0, or -1: it cannot.  By sysctl since 5.14, before by its command line. */
-static int delayacct(const struct io_probe *st, const struct btf *btf)
+static int delayacct(const struct io_probe *st, const struct skep_kernel_types *types)
 {
 	char path[4096], text[4096] = "";
 	bool sysctl;
 	FILE *f;
 
-	if (!skep_btf_has_member(btf, "task_struct", "delays"))
+	if (!skep_types_has_member(types, "task_struct", "delays"))
 		return -1;
 	snprintf(path, sizeof(path), "%.1024s/proc/sys/kernel/task_delayacct", st->root);
 	f = fopen(path, "re");
@@ -75,23 +75,23 @@ static int delayacct(const struct io_probe *st, const struct btf *btf)
 	return sysctl ? text[0] == '1' : !strstr(text, "nodelayacct");
 }
 
-static void find_hooks(struct io_probe *st, const struct btf *btf, struct io_hooks *h)
+static void find_hooks(struct io_probe *st, const struct skep_kernel_types *types, struct io_hooks *h)
 {
-	int getrq = skep_btf_argument(btf, "block_getrq", "bio"),
-	    merge = skep_btf_argument(btf, "block_bio_frontmerge", "bio");
+	int getrq = skep_types_argument(types, "block_getrq", "bio"),
+	    merge = skep_types_argument(types, "block_bio_frontmerge", "bio");
 
-	h->complete = skep_btf_has_tracepoint(btf, "block_rq_complete");
-	h->start = skep_btf_has_tracepoint(btf, "block_io_start");
-	h->start_missed = h->start && skep_kernel_preempts_programs(btf);
+	h->complete = skep_types_has_tracepoint(types, "block_rq_complete");
+	h->start = skep_types_has_tracepoint(types, "block_io_start");
+	h->start_missed = h->start && skep_types_preempt_programs(types);
 	h->getrq = !h->start && (getrq == 0 || getrq == 1);
 	h->merge = h->getrq && (merge == 0 || merge == 2);
-	h->reclaim = skep_btf_has_tracepoint(btf, "mm_vmscan_direct_reclaim_begin") &&
-		     skep_btf_has_tracepoint(btf, "mm_vmscan_direct_reclaim_end");
-	h->memcg_reclaim = skep_btf_has_tracepoint(btf, "mm_vmscan_memcg_reclaim_begin") &&
-			   skep_btf_has_tracepoint(btf, "mm_vmscan_memcg_reclaim_end");
-	h->blkcg_v2 = !on_v1(st, "blkio") && skep_btf_has_member(btf, "bio", "bi_blkg");
+	h->reclaim = skep_types_has_tracepoint(types, "mm_vmscan_direct_reclaim_begin") &&
+		     skep_types_has_tracepoint(types, "mm_vmscan_direct_reclaim_end");
+	h->memcg_reclaim = skep_types_has_tracepoint(types, "mm_vmscan_memcg_reclaim_begin") &&
+			   skep_types_has_tracepoint(types, "mm_vmscan_memcg_reclaim_end");
+	h->blkcg_v2 = !on_v1(st, "blkio") && skep_types_has_member(types, "bio", "bi_blkg");
 	h->memory_v1 = on_v1(st, "memory");
-	h->delayacct = delayacct(st, btf);
+	h->delayacct = delayacct(st, types);
 	st->bpf->rodata->getrq_bio_arg = getrq == 1;
 	st->bpf->rodata->merge_bio_arg = merge == 2;
 }
@@ -155,25 +155,17 @@ static void size_maps(struct io_probe *st)
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 }
 
-static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks, int part)
+static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks,
+		   const struct skep_kernel_types *types)
 {
-	struct btf *btf = NULL;
-	int err = skep_btf_load(inst, st->host, &btf);
+	int err;
 
-	if (err)
-		return err;
-	find_hooks(st, btf, hooks);
+	find_hooks(st, types, hooks);
 	choose(st, hooks);
 	size_maps(st);
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err)
 		err = st->host->fail(inst, err, "cannot use the verdict map of skepd: %s", strerror(-err));
-	if (!err && part >= 0) {
-		err = skep_btf_part_write(part, btf, bpf_object__btf(st->bpf->obj));
-		if (err)
-			st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
-	}
-	btf__free(btf);
 	return err;
 }
 
@@ -191,25 +183,36 @@ static int batch_for_all(struct io_probe *st)
 /* Opens, prepares, and loads or adopts.  -ESTALE: the pinned state to adopt is gone; try once more. */
 static int place(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
 {
-	char path[SKEP_BTF_PART_PATH];
-	int part = skep_btf_part_new(path), err;
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	const struct skep_kernel_types *types;
+	struct skep_object object;
+	int err;
 
+	err = skep_types_get(inst, st->host, &types);
+	if (err)
+		return err;
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
 	st->bpf = io_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
 		st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
 		goto out;
 	}
-	err = prepare(inst, st, hooks, part);
+	err = prepare(inst, st, hooks, types);
 	if (err)
 		goto out;
+	err = skep_object_ready(&object, st->bpf->obj);
+	if (err) {
+		st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
+		goto out;
+	}
 	err = skep_pins_load(&st->pins, st->host, "io", st->bpf->skeleton);
 	if (err && err != -ESTALE)
 		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
 out:
-	if (part >= 0)
-		close(part);
+	skep_object_end(&object);
+	skep_types_put(inst, st->host, types);
 	return err;
 }
 

@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 #include <skep/values.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 #define IDLE_PASSES 6u      /* intervals without a change, then the entry goes */

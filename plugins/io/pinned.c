@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io.skel.h"
+#include "plugins/io/io.skel.h"
 #include "state.h"
 
 static const struct skep_pins_kinds kinds = {

@@ -12,7 +12,7 @@
 #include <skep/values.h>
 #include <string.h>
 
-#include "net.skel.h"
+#include "plugins/net/net.skel.h"
 #include "state.h"
 
 /* ---- peers ------------------------------------------------------------------------ */

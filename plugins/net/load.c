@@ -8,18 +8,19 @@
  * one.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/btf.h>
+#include <linux/btf.h>
 #include <skep/load.h>
+#include <skep/object.h>
 #include <skep/preempt.h>
 #include <skep/skeleton.h>
+#include <skep/types.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "net.skel.h"
-#include "net_np.skel.h"
+#include "plugins/net/net.skel.h"
+#include "plugins/net/net_np.skel.h"
 #include "state.h"
 
 #define HASH_ENDED 4096u /* a connection's entry lives from its end until a call under way returns */
@@ -31,12 +32,12 @@
  * its amounts. Since 6.2 only the creation of an entry may fail (bpf_task_storage_get_recur); the hash map replaces it
  * then.
  */
-static bool has_task_storage(const struct btf *btf)
+static bool has_task_storage(const struct skep_kernel_types *types)
 {
-	if (!skep_btf_has_helper(btf, "BPF_FUNC_check_mtu"))
+	if (!skep_types_has_helper(types, "BPF_FUNC_check_mtu"))
 		return false;
-	return btf__find_by_name_kind(btf, "bpf_task_storage_busy", BTF_KIND_VAR) < 0 ||
-	       skep_btf_has_function(btf, "bpf_task_storage_get_recur");
+	return !skep_types_find(types, "bpf_task_storage_busy", BTF_KIND_VAR) ||
+	       skep_types_has_function(types, "bpf_task_storage_get_recur");
 }
 
 /* ---- which programs ------------------------------------------------------------ */
@@ -65,7 +66,7 @@ static void fexit_programs(const struct net_bpf *bpf, struct bpf_program *ret[FE
 	}
 }
 
-static void choose_programs(struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+static void choose_programs(struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way, enum net_calls calls)
 {
 	struct net_bpf *bpf = st->bpf;
 	struct bpf_program *progs[FEXITS];
@@ -75,10 +76,10 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	st->fexits = 0;
 	for (unsigned i = 0; i < FEXITS; i++) {
 		/* vmlinux may lack the functions of ipv6, which may be a module */
-		bool on = calls == NET_CALLS_FEXIT && skep_btf_has_function(btf, functions[i]);
+		bool on = calls == NET_CALLS_FEXIT && skep_types_has_function(types, functions[i]);
 
 		/* attaches one of the two functions: the kernel calls it for datagrams and for sequenced packets */
-		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && skep_btf_has_function(btf, "__unix_dgram_recvmsg"))
+		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && skep_types_has_function(types, "__unix_dgram_recvmsg"))
 			on = false;
 
 		bpf_program__set_autoload(progs[i], on);
@@ -104,21 +105,24 @@ SKEP_SKELETON_OF(open_not_preempted, net, net_np)
 
 /* ---- one attempt ------------------------------------------------------------------ */
 
-static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
 			enum net_calls calls)
 {
 	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
-	char path[SKEP_BTF_PART_PATH];
-	int part = st->not_preempted ? -ENOTSUP : skep_btf_part_new(path), err;
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
-	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open_opts(&opts);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	struct skep_object object;
+	struct net_bpf *bpf;
+	int err;
 
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	bpf = st->not_preempted ? open_not_preempted() : net_bpf__open_opts(&opts);
 	if (!bpf) {
 		err = errno ? -errno : -EINVAL;
 		goto out;
 	}
 	st->bpf = bpf;
-	choose_programs(st, btf, way, calls);
+	choose_programs(st, types, way, calls);
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf->rodata->big_bytes = st->opt_big_bytes;
@@ -130,7 +134,7 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 		st->host->log(inst, SKEP_LOG_ERROR, "cannot use the host's verdict map: %s", strerror(-err));
 		goto out;
 	}
-	err = part < 0 ? 0 : skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
+	err = skep_object_ready(&object, bpf->obj);
 	err = err ?: skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
 	if (err)
 		goto out;
@@ -141,8 +145,7 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 	st->way = way;
 	st->calls = calls;
 out:
-	if (part >= 0)
-		close(part);
+	skep_object_end(&object);
 	if (!err)
 		return 0;
 	net_bpf__destroy(bpf);
@@ -150,23 +153,23 @@ out:
 	return err;
 }
 
-static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+static int attempt(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
 		   enum net_calls calls)
 {
-	int err = attempt_once(inst, st, btf, way, calls);
+	int err = attempt_once(inst, st, types, way, calls);
 
 	/* the adoption failed: loads a new object */
-	return err == -ESTALE ? attempt_once(inst, st, btf, way, calls) : err;
+	return err == -ESTALE ? attempt_once(inst, st, types, way, calls) : err;
 }
 
-static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
 			enum net_calls calls)
 {
 	int err, first = 0;
 
 	for (;;) {
 		for (enum net_way_in w = way; w < NET_IN_WAYS; w++) {
-			err = attempt(inst, st, btf, w, calls);
+			err = attempt(inst, st, types, w, calls);
 			if (!err)
 				return 0;
 			first = first ?: err;
@@ -182,49 +185,43 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 {
 	static const char *const needed[] = { "inet_sock_set_state", "sched_process_free" };
 	enum net_calls calls = NET_CALLS_NONE;
-	struct btf *btf = NULL;
+	const struct skep_kernel_types *types;
 	enum net_way_in way;
 	int err;
 
-	err = skep_btf_load(inst, st->host, &btf);
+	err = skep_types_get(inst, st->host, &types);
 	if (err)
 		return err;
-	err = skep_btf_need(inst, st->host, btf, needed, sizeof(needed) / sizeof(needed[0]));
+	err = skep_types_need(inst, st->host, types, needed, sizeof(needed) / sizeof(needed[0]));
 	if (err)
 		goto out;
-	st->rtt.hook = skep_btf_has_tracepoint(btf, "tcp_probe");
-	st->one_process = skep_btf_has_member(btf, "bpf_iter_aux_info", "task");
+	st->rtt.hook = skep_types_has_tracepoint(types, "tcp_probe");
+	st->one_process = skep_types_has_member(types, "bpf_iter_aux_info", "task");
 	/* Tracing programs have had socket storage since 5.11, which also brought sock_from_file. */
-	way = has_task_storage(btf)                                 ? NET_IN_STORAGE
-	      : skep_btf_has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF
+	way = has_task_storage(types)                                 ? NET_IN_STORAGE
+	      : skep_types_has_helper(types, "BPF_FUNC_sock_from_file") ? NET_IN_HALF
 								    : NET_IN_HASHES;
 	if (!st->opt_storage)
 		way = NET_IN_HASHES;
 	if (st->opt_calls)
-		calls = skep_btf_has_tracepoint(btf, "sock_send_length") &&
-					skep_btf_has_tracepoint(btf, "sock_recv_length")
+		calls = skep_types_has_tracepoint(types, "sock_send_length") &&
+					skep_types_has_tracepoint(types, "sock_recv_length")
 				? NET_CALLS_TRACEPOINT
 				: NET_CALLS_FEXIT;
-	st->not_preempted = skep_kernel_preempts_programs(btf) && skep_btf_has_function(btf, "bpf_preempt_disable");
+	st->not_preempted = skep_types_preempt_programs(types) && skep_types_has_function(types, "bpf_preempt_disable");
 	/* the first variant only: the others load with preemption enabled */
-	if (st->not_preempted && !attempt(inst, st, btf, way, calls))
+	if (st->not_preempted && !attempt(inst, st, types, way, calls))
 		goto out;
 	st->not_preempted = false;
-	err = load_best_of(inst, st, btf, way, calls);
+	err = load_best_of(inst, st, types, way, calls);
 	if (err)
 		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
 out:
-	btf__free(btf);
+	skep_types_put(inst, st->host, types);
 	return err;
 }
 
 /* ---- attached ---------------------------------------------------------------------- */
-
-static int attach(struct bpf_program *prog, struct bpf_link **ret)
-{
-	*ret = bpf_program__attach(prog);
-	return *ret ? 0 : -errno;
-}
 
 static int attach_processes(struct net_bpf *bpf)
 {
@@ -246,10 +243,10 @@ static int attach_all(struct skep_instance *inst, struct net_state *st)
 	int err = 0, unpinned = 0;
 
 	if (!st->pins.adopted) {
-		err = attach(bpf->progs.on_free, &bpf->links.on_free);
-		err = err ?: attach(bpf->progs.on_state, &bpf->links.on_state);
+		err = skep_object_attach_program(bpf->progs.on_free, &bpf->links.on_free);
+		err = err ?: skep_object_attach_program(bpf->progs.on_state, &bpf->links.on_state);
 		/* the kernel calls programs in the order of attachment */
-		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed);
+		err = err ?: skep_object_attach_program(bpf->progs.on_state_missed, &bpf->links.on_state_missed);
 		err = err ?: attach_processes(bpf);
 	}
 	err = err ?: skep_pins_attach(&st->pins, bpf->skeleton, &unpinned);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "net.skel.h"
+#include "plugins/net/net.skel.h"
 #include "state.h"
 
 #define CLEAN_EVERY_NS (30ull * 1000000000)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net.skel.h"
+#include "plugins/net/net.skel.h"
 #include "state.h"
 
 static const struct skep_pins_kinds kinds = {

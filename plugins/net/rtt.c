@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net.skel.h"
+#include "plugins/net/net.skel.h"
 #include "state.h"
 
-#include "rtt.skel.h"
+#include "plugins/net/rtt.skel.h"
 
 void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 {

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net.skel.h"
+#include "plugins/net/net.skel.h"
 #include "state.h"
 
 /* For what the counts do not show: a connection between processes (SCM_RIGHTS) at the first scan. */

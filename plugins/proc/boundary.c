@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 static struct proc_program program_key(const char *name)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 /* The extra data of a mark: totals that wait for their threads. */

@@ -4,18 +4,18 @@
  * the maps, and unloads it all.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/btf.h>
 #include <skep/load.h>
+#include <skep/object.h>
 #include <skep/preempt.h>
 #include <skep/scope.h>
+#include <skep/types.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 /* Shares the host's maps; without them the programs see no rules. */
@@ -44,29 +44,24 @@ static int share_maps(struct skep_instance *inst, struct proc_state *st)
 	return 0;
 }
 
-static int prepare(struct skep_instance *inst, struct proc_state *st, int part)
+static int prepare(struct skep_instance *inst, struct proc_state *st, const struct skep_kernel_types *types)
 {
 	static const char *const needed[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit",
 					      "sched_process_free" };
 	struct proc_bpf *bpf = st->bpf;
 	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
 	bool victim, victim_is_task, preempted;
-	struct btf *btf = NULL;
-	int err;
+	int err = skep_types_need(inst, st->host, types, needed, sizeof(needed) / sizeof(needed[0]));
 
-	err = skep_btf_load(inst, st->host, &btf);
 	if (err)
 		return err;
-	err = skep_btf_need(inst, st->host, btf, needed, sizeof(needed) / sizeof(needed[0]));
-	if (err)
-		goto out;
-	bpf->rodata->exit_has_group_dead = skep_btf_arguments(btf, "sched_process_exit") >= 2;
-	victim = skep_btf_has_tracepoint(btf, "mark_victim");
-	victim_is_task = skep_btf_argument_is_pointer(btf, "mark_victim", 0);
+	bpf->rodata->exit_has_group_dead = skep_types_arguments(types, "sched_process_exit") >= 2;
+	victim = skep_types_has_tracepoint(types, "mark_victim");
+	victim_is_task = skep_types_argument_is_pointer(types, "mark_victim", 0);
 	bpf_program__set_autoload(bpf->progs.on_victim_task, victim && victim_is_task);
 	bpf_program__set_autoload(bpf->progs.on_victim_pid, victim && !victim_is_task);
 
-	bpf->rodata->preempted = preempted = skep_kernel_preempts_programs(btf);
+	bpf->rodata->preempted = preempted = skep_types_preempt_programs(types);
 	bpf_program__set_autoload(bpf->progs.on_fork_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exit_missed, preempted);
@@ -77,39 +72,42 @@ static int prepare(struct skep_instance *inst, struct proc_state *st, int part)
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus * PROC_BUFFERS);
-	err = share_maps(inst, st);
-	if (!err && part >= 0) {
-		err = skep_btf_part_write(part, btf, bpf_object__btf(bpf->obj));
-		if (err)
-			st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
-	}
-out:
-	btf__free(btf);
-	return err;
+	return share_maps(inst, st);
 }
 
 /* Opens, prepares, and loads or adopts. -ESTALE: the adoption failed, so call it again. */
 static int place(struct skep_instance *inst, struct proc_state *st)
 {
-	char path[SKEP_BTF_PART_PATH];
-	int part = skep_btf_part_new(path), err;
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = part < 0 ? NULL : path);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	const struct skep_kernel_types *types;
+	struct skep_object object;
+	int err;
 
+	err = skep_types_get(inst, st->host, &types);
+	if (err)
+		return err;
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
 	st->bpf = proc_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
 		st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
 		goto out;
 	}
-	err = prepare(inst, st, part);
+	err = prepare(inst, st, types);
 	if (err)
 		goto out;
+	err = skep_object_ready(&object, st->bpf->obj);
+	if (err) {
+		st->host->fail(inst, err, "cannot write the kernel's types: %s", strerror(-err));
+		goto out;
+	}
 	err = skep_pins_load(&st->pins, st->host, "proc", st->bpf->skeleton);
 	if (err && err != -ESTALE)
 		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
 out:
-	if (part >= 0)
-		close(part);
+	skep_object_end(&object);
+	skep_types_put(inst, st->host, types);
 	return err;
 }
 

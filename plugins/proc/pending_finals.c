@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const struct proc_final *final)

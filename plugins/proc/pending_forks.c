@@ -10,7 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 #define CLEAN_AT_A_TIME 256 /* entries for each call: some 500 system calls, half a millisecond */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 /* This skepd does not know the paths of cgroups, so the kernel side must send them again. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 /*

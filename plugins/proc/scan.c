@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 #define BUFFER (64 * 1024) /* twice what the kernel returns for one read (8 pages, kernel/bpf/bpf_iter.c) */

@@ -5,7 +5,7 @@
 #include <bpf/libbpf.h>
 
 #include "proc.h"
-#include "proc.skel.h"
+#include "plugins/proc/proc.skel.h"
 #include "state.h"
 
 void proc_signals(struct skep_instance *inst, struct proc_state *st)

@@ -4,25 +4,25 @@
  * attachment, and removes it after the last.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <skep/btf.h>
 #include <skep/load.h>
 #include <skep/misses.h>
+#include <skep/object.h>
+#include <skep/types.h>
 #include <stdio.h>
 
 #include "state.h"
 
-#include "sched_detail.skel.h"
+#include "plugins/sched/sched_detail.skel.h"
 
 /* The number of arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
-static unsigned switch_args(const struct btf *btf)
+static unsigned switch_args(const struct skep_kernel_types *types)
 {
-	int args = skep_btf_arguments(btf, "sched_switch");
+	int args = skep_types_arguments(types, "sched_switch");
 
 	/* 5.18 had prev_state as the second argument until its last candidates */
-	if (args < 3 || !skep_btf_argument_is_pointer(btf, "sched_switch", 1) ||
-	    !skep_btf_argument_is_pointer(btf, "sched_switch", 2))
+	if (args < 3 || !skep_types_argument_is_pointer(types, "sched_switch", 1) ||
+	    !skep_types_argument_is_pointer(types, "sched_switch", 2))
 		return 0;
 	return (unsigned)args;
 }
@@ -32,10 +32,10 @@ static unsigned switch_args(const struct btf *btf)
  * kmalloc(), which may wake kswapd, which takes such a lock. Since 6.4 storage comes from BPF's own allocator
  * (selem_ma), in 7.2 by kmalloc_nolock(). A preallocated hash has always been safe.
  */
-static enum detail_memory memory_of(const struct btf *btf)
+static enum detail_memory memory_of(const struct skep_kernel_types *types)
 {
-	return skep_btf_has_member(btf, "bpf_local_storage_map", "selem_ma") ||
-			       skep_btf_has_function(btf, "bpf_map_kmalloc_nolock")
+	return skep_types_has_member(types, "bpf_local_storage_map", "selem_ma") ||
+			       skep_types_has_function(types, "bpf_map_kmalloc_nolock")
 		       ? DETAIL_MEMORY_TASK
 		       : DETAIL_MEMORY_HASH;
 }
@@ -54,24 +54,20 @@ static bool run_delay_counts(void)
 	return counts;
 }
 
-void detail_kernel_ask(struct detail_kernel *k)
+void detail_kernel_ask(struct detail_kernel *k, const struct skep_kernel_types *types)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	unsigned args = btf ? switch_args(btf) : 0;
+	unsigned args = switch_args(types);
 
 	*k = (struct detail_kernel){
 		.hook = args > 0,
 		.prev_state = args >= 4,
 		.run_delay = run_delay_counts(),
-		.memory = btf ? memory_of(btf) : DETAIL_MEMORY_HASH,
+		.memory = memory_of(types),
 	};
-	if (!btf)
-		k->missing = "the kernel carries no type information (/sys/kernel/btf/vmlinux)";
-	else if (!k->hook)
+	if (!k->hook)
 		k->missing = "the kernel has no tracepoint sched_switch(preempt, prev, next)";
 	else if (!k->run_delay)
 		k->missing = "the kernel does not book waits for a CPU (/proc/self/schedstat): needs CONFIG_SCHED_INFO";
-	btf__free(btf);
 }
 
 void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st)
@@ -101,14 +97,21 @@ void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st
 	}
 }
 
-static int load_with(struct sched_probe *st, enum detail_memory memory)
+static int load_with(struct sched_probe *st, const struct skep_kernel_types *types, enum detail_memory memory)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct sched_details *d = &st->details;
-	struct sched_detail_bpf *bpf = sched_detail_bpf__open();
+	struct sched_detail_bpf *bpf;
+	struct skep_object object;
 	int err;
 
-	if (!bpf)
-		return -errno;
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	bpf = sched_detail_bpf__open_opts(&opts);
+	if (!bpf) {
+		err = -errno;
+		goto out;
+	}
 	bpf->rodata->has_prev_state = d->kernel.prev_state;
 	bpf->rodata->has_task_storage = memory == DETAIL_MEMORY_TASK;
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
@@ -120,29 +123,34 @@ static int load_with(struct sched_probe *st, enum detail_memory memory)
 	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	if (err)
 		goto out;
-	err = sched_detail_bpf__load(bpf);
+	err = skep_object_ready(&object, bpf->obj);
+	err = err ?: sched_detail_bpf__load(bpf);
 	if (err)
 		goto out;
 	d->bpf = bpf;
-	return 0;
 out:
-	sched_detail_bpf__destroy(bpf);
+	skep_object_end(&object);
+	if (err)
+		sched_detail_bpf__destroy(bpf);
 	return err;
 }
 
 int detail_load(struct skep_instance *inst, struct sched_probe *st)
 {
 	struct sched_details *d = &st->details;
+	const struct skep_kernel_types *types;
 	int err = skep_load_cpus(inst, st->host, &d->n_cpus);
 
+	err = err ?: skep_types_get(inst, st->host, &types);
 	if (err)
 		return err;
-	err = load_with(st, d->kernel.memory);
+	err = load_with(st, types, d->kernel.memory);
 	/* a missing permission would refuse the other way too */
 	if (err && err != -EPERM && err != -EACCES && d->kernel.memory == DETAIL_MEMORY_TASK) {
 		d->kernel.memory = DETAIL_MEMORY_HASH;
-		err = load_with(st, d->kernel.memory);
+		err = load_with(st, types, d->kernel.memory);
 	}
+	skep_types_put(inst, st->host, types);
 	if (err)
 		goto out;
 	d->cpus_size = d->n_cpus * sizeof(*d->cpus);
@@ -151,7 +159,7 @@ int detail_load(struct skep_instance *inst, struct sched_probe *st)
 	d->hists = d->cpus ? skep_view_new(d->bpf->maps.hists, d->hists_size) : NULL;
 	err = d->hists ? 0 : -errno;
 	if (!err)
-		err = sched_detail_bpf__attach(d->bpf);
+		err = skep_object_attach(d->bpf->skeleton);
 	if (!err)
 		return 0;
 out:

@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <skep/drain.h>
 #include <skep/load.h>
+#include <skep/object.h>
+#include <skep/types.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.skel.h"
+#include "plugins/sched/sched.skel.h"
 #include "state.h"
 
 #define BUFFER (64 * 1024)
@@ -85,38 +87,60 @@ static int sched_open(struct skep_instance *inst, void *state, const struct skep
 	return 0;
 }
 
-static int sched_start(struct skep_instance *inst, void *state)
+static int place(struct skep_instance *inst, struct sched_probe *st, const struct skep_kernel_types *types)
 {
-	struct sched_probe *st = state;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	struct skep_object object;
 	int err;
 
-	st->bpf = sched_bpf__open();
+	skep_object_begin(&object, types);
+	opts.btf_custom_path = object.path;
+	st->bpf = sched_bpf__open_opts(&opts);
 	if (!st->bpf) {
 		err = -errno;
-		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+		goto out;
 	}
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err) {
-		err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
+		st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
 		goto out;
 	}
-	err = sched_bpf__load(st->bpf) ?: sched_bpf__attach(st->bpf);
-	if (err) {
-		err = st->host->fail(inst, err,
-				     "loading the task iterator: %s; needs CAP_BPF and CAP_PERFMON, and Linux 5.8",
-				     strerror(-err));
+	err = skep_object_ready(&object, st->bpf->obj);
+	err = err ?: sched_bpf__load(st->bpf);
+	err = err ?: skep_object_attach(st->bpf->skeleton);
+	if (err)
+		st->host->fail(inst, err, "loading the task iterator: %s; needs CAP_BPF and CAP_PERFMON, and Linux 5.8",
+			       strerror(-err));
+out:
+	skep_object_end(&object);
+	return err;
+}
+
+static int sched_start(struct skep_instance *inst, void *state)
+{
+	const struct skep_kernel_types *types;
+	struct sched_probe *st = state;
+	int err;
+
+	err = skep_types_get(inst, st->host, &types);
+	if (err)
+		return err;
+	err = place(inst, st, types);
+	if (err)
 		goto out;
-	}
 	psi_open(inst, st);
 	if (SKEP_HAS(st->host, signal))
 		st->host->signal(inst, "sched.states", SKEP_SIGNAL_OK, "iter/task", NULL);
 	st->details.lost_counter = st->host->counter(inst, "details_lost", "values of details that the hook missed");
-	detail_kernel_ask(&st->details.kernel);
+	detail_kernel_ask(&st->details.kernel, types);
 	detail_kernel_tell(inst, st);
-	return 0;
 out:
-	sched_bpf__destroy(st->bpf);
-	st->bpf = NULL;
+	skep_types_put(inst, st->host, types);
+	if (err) {
+		sched_bpf__destroy(st->bpf);
+		st->bpf = NULL;
+	}
 	return err;
 }
 

@@ -96,7 +96,7 @@ void details_sample(struct skep_instance *, struct sched_probe *, uint64_t now_n
 void details_close(struct sched_probe *);
 
 /* detail_kernel.c: checks the kernel, loads, attaches */
-void detail_kernel_ask(struct detail_kernel *);
+void detail_kernel_ask(struct detail_kernel *, const struct skep_kernel_types *);
 /* Reports all three signals: available on demand, attached, or missing with the reason. */
 void detail_kernel_tell(struct skep_instance *, const struct sched_probe *);
 int detail_load(struct skep_instance *, struct sched_probe *);

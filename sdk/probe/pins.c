@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <skep/object.h>
 #include <skep/pins.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,7 +287,7 @@ int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *re
 	*ret_unpinned = 0;
 	if (p->adopted)
 		return 0;
-	err = bpf_object__attach_skeleton(s);
+	err = skep_object_attach(s);
 	if (err || !n)
 		return err;
 	clock_gettime(CLOCK_BOOTTIME, &now);

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "earlier_sql.h"
-#include "schema_sql.h"
+#include "lake/earlier_sql.h"
+#include "lake/schema_sql.h"
 #include "sinks/lake/columns.h"
-#include "version1_sql.h"
-#include "version2_sql.h"
-#include "version4_sql.h"
+#include "lake/version1_sql.h"
+#include "lake/version2_sql.h"
+#include "lake/version4_sql.h"
 
 /* How many batch keys a file keeps. The plugin host offers a failed batch again soon, or first after a crash. */
 #define SEEN_KEPT 20000

@@ -127,13 +127,16 @@ static struct skep_plugin mangled_plugin = {
 	.close = mangled_close,
 };
 
-/* The note's function has the name skep_plugin_entry too; ours replaces it. */
+/* The note's function has the name skep_plugin_entry too; ours replaces it, and is the one that is exported. */
 #define skep_plugin_entry mangled_plain_entry
+#undef SKEP_EXPORT
+#define SKEP_EXPORT static
 SKEP_PLUGIN(mangled_plugin, SKEP_KIND_PROBE, NAME, "1.0")
 #undef skep_plugin_entry
 
-SKEP_EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
-SKEP_EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host)
+#define EXPORT __attribute__((visibility("default")))
+EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
+EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host)
 {
 	struct skep_plugin *plugin = &mangled_plugin;
 

@@ -258,7 +258,15 @@ AT(skep_host, settle_soon, 288);
 AT(skep_host, mark, 296);
 AT(skep_host, process_read, 336);
 AT(skep_host, boundaries, 344);
-SIZE(skep_host, 352);
+AT(skep_host, kernel_types, 352);
+SIZE(skep_host, 360);
+
+AT(skep_kernel_types, size, 0);
+AT(skep_kernel_types, count, 4);
+AT(skep_kernel_types, btf, 8);
+AT(skep_kernel_types, offsets, 16);
+AT(skep_kernel_types, next, 24);
+SIZE(skep_kernel_types, 32);
 
 AT(skep_boundaries, size, 0);
 AT(skep_boundaries, generation, 4);

@@ -99,8 +99,6 @@ int main(int argc, char **argv)
 	int i, rc = EXIT_SUCCESS;
 
 	name = name ? name + 1 : argv[0];
-	if (!strncmp(name, "lt-", 3)) /* libtool's name for a program that runs from the build folder */
-		name += 3;
 	if (LLVMFuzzerInitialize)
 		LLVMFuzzerInitialize(&argc, &argv);
 	for (i = 1; i < argc; i++) {

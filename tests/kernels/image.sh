@@ -113,9 +113,9 @@ build_image() {
 	tar c -C "$src" --exclude='*.o' --exclude='./tests/fuzz' --exclude='./tests/pipelines/reads' \
 		--exclude=__pycache__ ./scripts ./tests ./plugins ./etc | tar x -C "$root$src"
 	# Programs, plugins. Unit tests need no other kernel.
-	( cd "$build" && find . \( -name .libs -o -path ./tests/unit -o -path ./tests/abi -o -path ./tests/fuzz -o -path ./src \
-		-o -path './skep-*' -o -name autom4te.cache \) -prune -o -type f -perm -u+x ! -name '*.la' ! -name '*.o' \
-		! -name config.status ! -name libtool -print
+	( cd "$build" && find . \( -path ./plugins -o -path ./sinks -o -path ./tests/unit -o -path ./tests/abi -o -path ./tests/fuzz \
+		-o -path ./src -o -path './skep-*' -o -name autom4te.cache \) -prune -o -type f -perm -u+x ! -name '*.o' \
+		! -name config.status -print
 		find plugins-run plugins-test -type f 2>/dev/null ) | tar c -C "$build" -T - | tar x -C "$root$build"
 	mapfile -t f < <(cd "$root$build" && find . -type f -perm -u+x -print0 | xargs -0 -r ldd 2>/dev/null |
 		grep -oE '=> /[^ ]+' | cut -c 4- | sort -u)

@@ -6,7 +6,7 @@
 #   -b BUILD    the build tree (default: here)
 #   -j GUESTS   at the same time (default: as many as there are processors, 2 at least)
 #   -o FOLDER   logs, consoles, signals of each guest (default BUILD/tests/kernels/results)
-#   -q          quick: the guests of the list's line "quick", and the tests that have less than two minutes
+#   -q          quick: the guests and the tests of the list's lines "quick" and "smoke"
 #   -u          writes expected/GUEST as measured, to be looked at and committed
 #   GUEST       only these: 5.10-v2, newest-v1, ... or a series, which is all of its guests
 #
@@ -49,7 +49,7 @@ grep -vE '^[[:space:]]*(#|$)' "$list" >"$work/list"
 make -s -C "$build" print-privileged-tests >"$work/known" 2>/dev/null ||
 	die "$build: make print-privileged-tests fails; remedy: configure and make there"
 while read -r name; do
-	awk -v n="$name" '$1 != "guests" && $1 != "quick" && $1 != "expect" && ($2 == n || $3 == n) { found = 1 } END { exit !found }' "$work/list" || {
+	awk -v n="$name" '$1 != "guests" && $1 != "quick" && $1 != "smoke" && $1 != "expect" && ($2 == n || $3 == n) { found = 1 } END { exit !found }' "$work/list" || {
 		echo "FAIL      $name: not in tests.list; remedy: a line there, with 'omit' and the reason if it makes no sense in a guest"
 		failed=$((failed + 1))
 	}
@@ -95,8 +95,8 @@ mkdir -p "$results"
 tests_of() {
 	local which limit name rest patterns pattern
 	while read -r which limit name rest; do
-		case $which in guests|quick|expect|omit) continue ;; esac
-		! $quick || [ "$limit" -lt 120 ] || continue
+		case $which in guests|quick|smoke|expect|omit) continue ;; esac
+		! $quick || grep -qE "^smoke .*$name( |\$)" "$work/list" || continue
 		IFS=, read -ra patterns <<<"$which"
 		for pattern in "${patterns[@]}"; do
 			# shellcheck disable=SC2254 # a pattern

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/guest.sh - what happens to a package in the life of a host: run as root in a guest with systemd as
 # process 1, with the packages in the folder of this file: skep.deb, next.deb (a higher version), rules.deb (another
-# package, that brings a rule), broken.deb (one whose rule is wrong). Prints "ok - WHAT" or "not ok - WHAT" with what
+# package, that brings a rule), broken.deb (one whose rule is wrong). With a file quick there, the package is only
+# installed, started and removed. Prints "ok - WHAT" or "not ok - WHAT" with what
 # was said; exits 1 when anything was not ok.
 set -uo pipefail
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -119,6 +120,12 @@ check "edit the configuration: one more sink" edit '"sinks": \[' \
 check "systemctl reload" systemctl reload skepd
 check "the status line reports it" within status_has '^reloaded: 9 probes, 2 sinks$'
 check "a process is recorded" collects
+if [ -e "$here/quick" ]; then
+	check "remove" dpkg -r skep
+	check "remove: the services have ended" \
+		sh -c '! systemctl is-active skepd skep-reader skep-reader.socket && ! pgrep "^skep"'
+	exit $failed
+fi
 
 # A stand-in for Snakemake: its shell command, and the metadata that Snakemake writes when the command has ended.
 cat >/usr/local/bin/snakemake <<-'END'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-ups of a probe in the kernel's type information (sdk/probe/btf.c), on types that the test makes, and the texts
- * that an operator reads when a load fails (sdk/probe/load.c).
+ * Look-ups of a probe in the kernel's type information (sdk/base/types*.c; by libbpf: sdk/probe/btf.c), on types that the
+ * test makes, the part for one object, and the texts that an operator reads when a load fails (sdk/probe/load.c).
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -9,10 +9,14 @@
 #include <skep/btf.h>
 #include <skep/drain.h>
 #include <skep/load.h>
+#include <skep/object.h>
+#include <skep/preempt.h>
+#include <skep/types.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,6 +78,117 @@ static void what_there_is(void **state)
 	assert_true(skep_btf_has_helper(btf, "BPF_FUNC_check_mtu"));
 	assert_false(skep_btf_has_helper(btf, "BPF_FUNC_check"));
 	btf__free(btf);
+}
+
+/* The same types, indexed. The caller frees both. */
+static struct skep_kernel_types *indexed(struct btf *btf)
+{
+	struct skep_kernel_types *ret;
+	uint32_t size;
+	const void *raw = btf__raw_data(btf, &size);
+
+	assert_non_null(raw);
+	assert_int_equal(skep_types_of(raw, size, &ret), 0);
+	return ret;
+}
+
+static void what_there_is_by_index(void **state)
+{
+	struct btf *btf = types();
+	struct skep_kernel_types *t;
+	uint32_t first, second;
+
+	(void)state;
+	first = (uint32_t)btf__add_struct(btf, "twice", 4);
+	btf__add_typedef(btf, "twice", 1);
+	second = (uint32_t)btf__add_struct(btf, "twice", 8);
+	t = indexed(btf);
+	assert_int_equal(t->count, btf__type_cnt(btf));
+	assert_true(skep_types_has_tracepoint(t, "wrote"));
+	assert_false(skep_types_has_tracepoint(t, "rote"));
+	assert_true(skep_types_has_function(t, "vfs_write"));
+	assert_false(skep_types_has_function(t, "wrote"));
+	assert_true(skep_types_has_member(t, "bio", "bi_blkg"));
+	assert_false(skep_types_has_member(t, "bio", "bi_blk"));
+	assert_false(skep_types_has_member(t, "bi", "bi_blkg"));
+	assert_true(skep_types_has_helper(t, "BPF_FUNC_check_mtu"));
+	assert_false(skep_types_has_helper(t, "BPF_FUNC_check"));
+	assert_false(skep_types_preempt_programs(t));
+	assert_int_equal(skep_types_arguments(t, "wrote"), 2);
+	assert_int_equal(skep_types_arguments(t, "rote"), -ENOENT);
+	assert_int_equal(skep_types_arguments(t, "odd"), -ENOENT);
+	assert_false(skep_types_argument_is_pointer(t, "wrote", 0));
+	assert_true(skep_types_argument_is_pointer(t, "wrote", 1));
+	assert_false(skep_types_argument_is_pointer(t, "wrote", 2));
+	assert_false(skep_types_argument_is_pointer(t, "rote", 0));
+	assert_int_equal(skep_types_argument(t, "wrote", "bio"), 1); /* behind const */
+	assert_int_equal(skep_types_argument(t, "wrote", "request"), -ENOENT);
+	assert_int_equal(skep_types_find(t, "twice", BTF_KIND_STRUCT), first);
+	assert_int_equal(t->next(t, "twice", 5, first), first + 1);
+	assert_int_equal(t->next(t, "twice", 5, first + 1), second);
+	assert_int_equal(t->next(t, "twice", 5, second), 0);
+	assert_int_equal(t->next(t, "twic", 4, 0), 0);
+	assert_string_equal(skep_types_text(t, skep_types_at(t, first)->name_off), "twice");
+	assert_string_equal(skep_types_text(t, UINT32_MAX), "");
+	skep_types_free(t);
+	btf__free(btf);
+}
+
+/* A file that is cut off anywhere, or damaged, is refused or read within its bounds (the sanitizers look). */
+static void damaged(void **state)
+{
+	struct btf *btf = types();
+	struct skep_kernel_types *t;
+	uint32_t size;
+	const void *raw = btf__raw_data(btf, &size);
+
+	(void)state;
+	for (uint32_t n = 0; n <= size; n++) {
+		char *copy = malloc(n + 1);
+		int err;
+
+		assert_non_null(copy);
+		memcpy(copy, raw, n);
+		err = skep_types_of(copy, n, &t);
+		assert_int_equal(err, n == size ? 0 : -EINVAL);
+		if (!err)
+			skep_types_free(t);
+		free(copy);
+	}
+	for (uint32_t at = 0; at < size; at++) {
+		unsigned char *copy = malloc(size);
+
+		assert_non_null(copy);
+		memcpy(copy, raw, size);
+		copy[at] ^= 0xff;
+		if (skep_types_of(copy, size, &t) == 0) {
+			skep_types_arguments(t, "wrote");
+			skep_types_argument(t, "wrote", "bio");
+			skep_types_has_member(t, "bio", "bi_blkg");
+			skep_types_has_helper(t, "BPF_FUNC_check_mtu");
+			skep_types_free(t);
+		}
+		free(copy);
+	}
+	btf__free(btf);
+}
+
+/* A plugin host without the types: the plugin reads them itself. */
+static void of_the_kernel(void **state)
+{
+	const struct skep_kernel_types *t;
+	struct skep_kernel_types *none;
+
+	(void)state;
+	assert_int_equal(skep_types_read("/proc/self/exe", &none), -EINVAL);
+	assert_int_equal(skep_types_read("/none", &none), -ENOENT);
+	if (access(SKEP_TYPES_PATH, R_OK) != 0)
+		skip();
+	assert_int_equal(skep_types_get(NULL, &host, &t), 0);
+	assert_true(skep_types_has_member(t, "task_struct", "start_time"));
+	assert_true(skep_types_has_tracepoint(t, "sched_process_exec"));
+	skep_types_put(NULL, &host, t);
+	skep_types_put(NULL, &host, NULL);
 }
 
 /* An object's part has the types that it names, of any flavour, and what they contain, but not what they point to. */
@@ -140,11 +255,17 @@ static void needed(void **state)
 {
 	static const char *const both[] = { "wrote", "read" };
 	struct btf *btf = types();
+	struct skep_kernel_types *t = indexed(btf);
 
 	(void)state;
 	assert_int_equal(skep_btf_need(NULL, &host, btf, both, 1), 0);
 	assert_int_equal(skep_btf_need(NULL, &host, btf, both, 2), -EOPNOTSUPP);
 	assert_string_equal(said, "the kernel has no tracepoint read");
+	said[0] = '\0';
+	assert_int_equal(skep_types_need(NULL, &host, t, both, 1), 0);
+	assert_int_equal(skep_types_need(NULL, &host, t, both, 2), -EOPNOTSUPP);
+	assert_string_equal(said, "the kernel has no tracepoint read");
+	skep_types_free(t);
 	btf__free(btf);
 }
 
@@ -184,6 +305,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_there_is),
+		cmocka_unit_test(what_there_is_by_index),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(of_the_kernel),
 		cmocka_unit_test(part_of_types),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(needed),

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <skep/types.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -327,6 +328,7 @@ static void kernel(const char *root, bool irq, bool steal, bool tickless, const 
 static void accounting(void **state)
 {
 	char root[] = "/tmp/skep-cpu.XXXXXX", btf[64], path[64];
+	struct skep_kernel_types *types;
 	struct cpu_accounting a;
 	int fd;
 
@@ -335,21 +337,28 @@ static void accounting(void **state)
 	fd = open(root, O_PATH);
 	snprintf(btf, sizeof(btf), "%s/vmlinux", root);
 
-	cpu_accounting_read(fd, btf, &a); /* a kernel without BTF */
+	assert_int_equal(skep_types_read(btf, &types), -ENOENT);
+	cpu_accounting_read(fd, NULL, &a); /* a kernel without BTF */
 	assert_false(a.known || a.irq_time || a.steal_time || a.tickless);
 
 	kernel(root, true, true, true, "quiet root=/dev/vda\n");
-	cpu_accounting_read(fd, btf, &a);
+	assert_int_equal(skep_types_read(btf, &types), 0);
+	cpu_accounting_read(fd, types, &a);
+	skep_types_free(types);
 	assert_true(a.known && a.irq_time && a.steal_time && a.tickless);
 	assert_false(a.irq_time_off || a.tickless_off);
 
 	kernel(root, false, true, false, "quiet tsc=noirqtime nohz=off\n");
-	cpu_accounting_read(fd, btf, &a);
+	assert_int_equal(skep_types_read(btf, &types), 0);
+	cpu_accounting_read(fd, types, &a);
+	skep_types_free(types);
 	assert_true(a.known && !a.irq_time && a.steal_time && !a.tickless);
 	assert_true(a.irq_time_off && a.tickless_off);
 
 	kernel(root, true, false, true, "tsc=noirqtimes\n");
-	cpu_accounting_read(fd, btf, &a);
+	assert_int_equal(skep_types_read(btf, &types), 0);
+	cpu_accounting_read(fd, types, &a);
+	skep_types_free(types);
 	assert_true(a.known && a.irq_time && !a.steal_time && a.tickless);
 	assert_false(a.irq_time_off);
 
