@@ -146,7 +146,7 @@ static uint64_t support_now_ms(void)
 
 void support_loop_until(uv_loop_t *loop, const bool *flag)
 {
-	uint64_t end = support_now_ms() + 10000;
+	uint64_t end = support_now_ms() + 100000;
 
 	/* Polls, so that the tested loop has no handle of the test's. */
 	while (!*flag && support_now_ms() < end) {
@@ -161,7 +161,7 @@ struct skep_instance *support_instance_end(struct skep_instance *inst)
 {
 	if (inst) {
 		instance_stop(inst);
-		for (int i = 0; i < 10000 && !instance_stopped(inst); i++) {
+		for (int i = 0; i < 100000 && !instance_stopped(inst); i++) {
 			if (uv_run(inst->loop, UV_RUN_NOWAIT) && !instance_stopped(inst))
 				usleep(1000);
 		}

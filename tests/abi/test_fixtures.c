@@ -116,7 +116,7 @@ static void probe(const char *name, uint32_t minor)
 	assert_int_equal(got.last, 10);
 	assert_int_equal(got.lost, 4);
 	assert_string_equal(got.text, "old");
-	for (int i = 0; i < 10000 && !ticked; i++) {
+	for (int i = 0; i < 100000 && !ticked; i++) {
 		uv_run(&loop, UV_RUN_ONCE);
 		ticked = counter(inst, "ticks") > 0 && inst->working == 0;
 	}

@@ -90,7 +90,7 @@ def main():
     with open(work + "/conf", "w") as f:
         json.dump({"interval": "5s", "plugin_dirs": os.environ["SKEP_PLUGIN_DIRS"].split(":"), "control": {"socket": work + "/sock"},
                    "probes": [{"plugin": "proc"}], "sinks": [{"plugin": "file", "path": out}, {"plugin": "lake", "path": work + "/lake"}]}, f)
-    daemon = testing.start(work + "/conf", work + "/log", seconds=60)
+    daemon = testing.start(work + "/conf", work + "/log")
     begin_cpu = usage(daemon.pid)[0]
     began = time.monotonic()
     runs = []

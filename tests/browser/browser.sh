@@ -4,6 +4,7 @@
 # as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks. BROWSER_PICTURES: a folder for
 # screenshots.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 : "${SKEP:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the browser is not ours; the build without sanitizers runs it"; exit 77; }
 for program in node npm chromium; do
@@ -44,5 +45,6 @@ size=$(stat -c %s "$work/report.html")
 
 "$SKEP" web --lake "$work/lake" >"$work/address" 2>"$work/errors" &
 web=$!
-for _ in $(seq 300); do [ -s "$work/address" ] && break; kill -0 $web || { cat "$work/errors"; exit 1; }; sleep 0.1; done
+wait_for sh -c 'test -s "$1" || ! kill -0 "$0"' $web "$work/address"
+[ -s "$work/address" ] || { cat "$work/errors"; exit 1; }
 BROWSER_MODULES=$modules node "$abs_srcdir/tests/browser/pages.mjs" "$(cat "$work/address")" "$work/report.html" "${BROWSER_PICTURES:-}"

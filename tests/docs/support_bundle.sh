@@ -3,6 +3,7 @@
 # skep support-bundle of a running skepd: its files, and that no planted secret is among them: not the secret of an
 # option, of its file, of its variable, of a URL, of a command line, of a plugin's error.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
 work=$(mktemp -d)
 pid=
@@ -32,8 +33,7 @@ X
 chmod 0640 "$work/skepd.conf"
 "$SKEPD" -c "$work/skepd.conf" >"$work/log" 2>&1 &
 pid=$!
-for _ in $(seq 1200); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
-[ -S "$work/s.sock" ] || { cat "$work/log"; fail "skepd does not start"; }
+wait_for test -S "$work/s.sock" || { cat "$work/log"; fail "skepd does not start"; }
 # The secret can be found: the failed sink's reason has the URL.
 "$SKEP" status --json --socket "$work/s.sock" >"$work/status"
 grep -q plantedREASONsecret "$work/status" || fail "the test plants nothing in the daemon's answers"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """attached.py - shared by the tests of details: skep attach in the background, and the verdict."""
-import json, os, signal, subprocess, sys, time
+import json, os, signal, subprocess
+
+from testing import PATIENCE, until
 
 SKEP = os.environ.get("SKEP", "skep")
 bad = 0
@@ -17,12 +19,12 @@ class Attached:
 
     def __init__(self, detail, stream, *scope):
         self.stream = stream
-        self.p = subprocess.Popen([SKEP, "attach", detail, "--for", "60s", "--json", *scope],
+        self.p = subprocess.Popen([SKEP, "attach", detail, "--for", "10m", "--json", *scope],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def records(self):
         self.p.send_signal(signal.SIGINT)
-        out, err = self.p.communicate(timeout=30)
+        out, err = self.p.communicate(timeout=PATIENCE)
         lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
         if not lines:
             print(f"# {' '.join(self.p.args)}: status {self.p.returncode}: {err}")
@@ -30,12 +32,12 @@ class Attached:
 
 
 def until_attached(n):
-    for _ in range(1200):
-        out = subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout
-        if out.count('"detail"') >= n:
-            return
-        time.sleep(0.05)
-    sys.exit(f"not ok - {n} attachments did not come: {out}")
+    until(lambda: subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout.count('"detail"') >= n, f"{n} attachments")
+
+
+def until_known(*workers):
+    """Until skepd knows the processes and their starts."""
+    until(lambda: all(subprocess.run([SKEP, "recognize", str(w.pid)], capture_output=True).returncode == 0 for w in workers), "skep recognize")
 
 
 def lost(out, stream):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/boundaries.py WORK - the program of boundaries.sh.
 import ctypes
+import glob
 import json
 import os
 import pty
@@ -10,10 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import testing
-from testing import check
+from testing import check, until
 
 libc = ctypes.CDLL(None)
 work = sys.argv[1]
@@ -80,9 +80,7 @@ def variables(marker):
 
 
 def wait_for(marker):
-    end = time.monotonic() + 30
-    while variables(marker) is None and time.monotonic() < end:
-        time.sleep(0.1)
+    until(lambda: variables(marker) is not None)
 
 
 def expect(what, marker, wanted):
@@ -178,10 +176,9 @@ def streams():
     return runs, tasks, processes
 
 
-def until(what, seconds=30):
-    end = time.monotonic() + seconds
-    while not what() and time.monotonic() < end:
-        time.sleep(0.1)
+def saved(words):
+    """The spool has words: skepd saves there which processes live."""
+    return any(words.encode() in open(path, "rb").read() for path in glob.glob(work + "/spool.db*"))
 
 
 def workflow_over_a_restart(how):
@@ -200,15 +197,15 @@ rule {tried}; rule {through} &
 there gap; rule {tried}; rule {within}; : >gap-over
 there after; rule {tried}; wait""".replace("{tried}", tried).replace("{through}", through).replace("{within}", within))
     p = subprocess.Popen([flow], cwd=w, start_new_session=True, stdout=subprocess.DEVNULL)
-    until(lambda: os.path.exists(w + "/began"))
-    time.sleep(2)  # the spool commits, without samples
+    until(lambda: os.path.exists(w + "/began"), "the task that runs through the gap")
+    until(lambda: saved(through), "the spool's commit")
     if how == signal.SIGKILL:
         d.kill()
         d.wait()
     else:
         testing.stop(d, log)
     open(w + "/gap", "w").close()
-    until(lambda: os.path.exists(w + "/gap-over"))
+    until(lambda: os.path.exists(w + "/gap-over"), "the task within the gap")
     again = testing.start(conf, log, "-v")
     open(w + "/after", "w").close()
     code = p.wait()
@@ -254,7 +251,7 @@ shown = [n for n in names if n not in ("SKEP_TASK", "TRACEPARENT")]
 early = subprocess.Popen(["/bin/sleep", "3600"], env={"SLURM_JOB_ID": "early", "SSHPASS": "hunter15"})
 configure(option)
 d = testing.start(conf, log, "-v")
-time.sleep(1)
+testing.recorded(out)
 
 expected = round_of(1)
 run("image", level, through=[makes])
@@ -298,8 +295,7 @@ whole = ["%s=%s" % (n, "y" * 120) for n in shown]
 wait_for("over")
 got = variables("over") or []  # the record of the process has fewer of them than that of its exec
 check("more than a record holds: none is damaged", len(got) > 5 and set(got) <= set(whole), got)
-time.sleep(0.5)
-check("both are counted", (counter("environ_faults"), counter("environ_full")) == (1, 1), (counter("environ_faults"), counter("environ_full")))
+check("both are counted", until(lambda: (counter("environ_faults"), counter("environ_full")) == (1, 1)), (counter("environ_faults"), counter("environ_full")))
 
 a, b = script("a.sh", "set -m; /bin/true a1; sleep 0.2; /bin/true a2; exit 3"), script("b.sh", "sleep 0.1; /bin/true b1; exit 0")
 typed([b + " & " + a, "(/bin/true c1; exec /bin/true c2) | cat"])
@@ -311,9 +307,7 @@ check("what it starts is in it, also in a process group of its own", a2.get("run
 check("a script beside it is another run", (b1.get("origin"), b1.get("name")) == ("shell", "b.sh") and b1.get("run") != a1.get("run"), b1)
 check("a subshell and the rest of its pipeline are one", c1.get("run") == c2.get("run") not in (None, b1.get("run"), a1.get("run")), c1)
 check("what the prompt starts is in none of them", prompt.get("origin") == "session", prompt)
-end = time.monotonic() + 10
-while runs_of(["a1"])[0].get("state") != "ended" and time.monotonic() < end:
-    time.sleep(0.1)
+until(lambda: [r.get("state") for r in runs_of(["a1", "b1"])] == ["ended", "ended"])
 a1, b1 = runs_of(["a1", "b1"])
 check("a run ends with its script", (a1.get("state"), a1.get("exit_code"), b1.get("exit_code")) == ("ended", 3, 0), (a1, b1))
 
@@ -347,15 +341,8 @@ job("host-a")
 
 early.terminate()
 early.wait()
-end = time.monotonic() + 20
-of_early = None
-while of_early is None and time.monotonic() < end:
-    time.sleep(0.2)
-    for line in open(out):
-        r = json.loads(line) if line.endswith("\n") else {}
-        if r.get("stream") == "process.exit" and r.get("pid") == early.pid:
-            of_early = r.get("environ")
-check("a process older than skepd", of_early == ["SLURM_JOB_ID=early"], of_early)
+of_early = until(lambda: [r.get("environ") for r in testing.records(out, "process.exit") if r["pid"] == early.pid])
+check("a process older than skepd", of_early == [["SLURM_JOB_ID=early"]], of_early)
 testing.stop(d, log)
 check("no other variable left the kernel", "hunter15" not in testing.text(out))
 subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)

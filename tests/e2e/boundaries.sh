@@ -16,7 +16,7 @@ mkdir "$work/bpf"
 mount -t bpf bpf "$work/bpf" || { echo "skip: needs to mount a BPF filesystem"; exit 77; }
 # As init's child: below "make check" all that the test starts would be in make's run.
 # shellcheck disable=SC2016
-(setsid sh -c 'timeout 300 python3 "$1/boundaries.py" "$2" >"$2/printed" 2>&1; echo $? >"$2/status"' test "$(dirname "$0")" "$work" &)
+(setsid sh -c 'timeout 3000 python3 "$1/boundaries.py" "$2" >"$2/printed" 2>&1; echo $? >"$2/status"' test "$(dirname "$0")" "$work" &)
 until [ -s "$work/status" ]; do sleep 0.1; done
 cat "$work/printed"
 exit "$(cat "$work/status")"

@@ -71,7 +71,7 @@ import json, sys
 lines = [json.loads(l) for l in open(sys.argv[1])]
 end, records = lines[-1], lines[:-1]
 assert end["end"] == "its time is over" and end["dropped"] == 0, end
-assert [r["n"] for r in records] == list(range(1, len(records) + 1)) and 3 <= len(records) <= 8, records
+assert [r["n"] for r in records] == list(range(1, len(records) + 1)) and len(records) >= 2, records
 assert records[-1]["last"] == 1 and all(r["last"] == 0 for r in records[:-1])
 assert all(r["stream"] == "detail.width" and r["time"].endswith("Z") and r["id"] == end["id"] for r in records)
 END

@@ -9,16 +9,14 @@ import sys
 import threading
 import time
 
+import testing
+
 work, socket, log = sys.argv[1:]
 bad = []
 
 
-def until(text, n=1):
-    for _ in range(600):
-        if open(log).read().count(text) >= n:
-            return
-        time.sleep(0.1)
-    sys.exit(f"not ok - the log does not say '{text}' {n} times")
+def until(words, n=1):
+    testing.until(lambda: testing.text(log).count(words) >= n, f"the log does not say '{words}' {n} times")
 
 
 class Attached:
@@ -28,20 +26,20 @@ class Attached:
         Attached.n += 1
         self.out = f"{work}/attached{Attached.n}"
         before = open(log).read().count("filelat attached to")
-        self.process = subprocess.Popen([os.environ["SKEP"], "attach", "filelat", *scope, "--for", "60s", "--json", "--socket", socket],
+        self.process = subprocess.Popen([os.environ["SKEP"], "attach", "filelat", *scope, "--for", "10m", "--json", "--socket", socket],
                                         stdout=open(self.out, "w"), stderr=subprocess.STDOUT)
         until("filelat attached to", before + 1)
 
     def end(self):
         self.process.send_signal(2)
-        self.process.wait(30)
+        self.process.wait(testing.PATIENCE)
         rows = [json.loads(line) for line in open(self.out) if line.startswith("{")]
         return [r for r in rows if r.get("stream") == "io.filelat" or "file.path" in r]
 
 
 with open(work + "/data", "wb") as f:
     f.write(bytes(1 << 20))
-idle = [subprocess.Popen(["sleep", "120"]) for _ in range(2)]
+idle = [subprocess.Popen(["sleep", "3600"]) for _ in range(2)]
 try:
     # A call that waits for a pipe: under way while one attachment ends and another gets its slot.
     keeps_it_loaded = Attached("--pid", str(idle[0].pid))

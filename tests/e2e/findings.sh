@@ -8,7 +8,7 @@ name=findings
 out=$dir/out.json lake=$dir/lake group=
 undo() {
 	cleanup
-	[ -z "$group" ] || { for _ in 1 2 3 4 5; do rmdir "$group" 2>/dev/null && break; sleep 0.2; done; }
+	[ -z "$group" ] || wait_for rmdir "$group"
 }
 trap undo EXIT
 cat >"$dir/conf" <<END

@@ -112,15 +112,13 @@ try:
     a = counters()
     with open(work + "/err", "w") as err:
         p = subprocess.Popen([SKEPD, "-c", work + "/conf"], stderr=err)
-        until = time.monotonic() + 10
-        while "collects" not in open(work + "/err").read() and time.monotonic() < until:
-            time.sleep(0.05)
+        testing.wait_for(p, work + "/err", "collects")
         b = counters()
         load(work)
         time.sleep(1)
         c = counters()
         p.send_signal(signal.SIGTERM)
-        status = p.wait(15)
+        status = p.wait(testing.PATIENCE)
     d = counters()
     with open(work + "/err") as f:
         said = f.read()

@@ -35,18 +35,15 @@ id=$(stat -c %i "$cgroup")
 # without a limit, then with one: 8 MiB are too few for 48 MiB of dirty pages
 sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/free" bs=64k count=256 2>/dev/null' x "$cgroup" "$disk" "$work/free"
 sync
-sleep 1
 [ $writeback = no ] || cp "$cgroup/io.stat" "$work/stat"
 echo 8388608 >"$cgroup/$limit"
 sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/tight" bs=64k count=768 2>/dev/null' x "$cgroup" "$disk" "$work/tight"
 sync
 [ $writeback = no ] || cp "$cgroup/io.stat" "$work/stat2"
-sleep 2.5
-stop
-python3 - "$work" "$id" $writeback <<'END'
+cat >"$work/judge" <<'END'
 import json, os, sys
 work, id, writeback = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "yes"
-records = [json.loads(line) for line in open(f"{work}/out")]
+records = [json.loads(line) for line in open(f"{work}/out") if line.endswith("\n")]
 bad = []
 
 def process(name):
@@ -88,3 +85,6 @@ for b in bad:
 print("ok - cgroups" if not bad else f"{len(bad)} not as they must be")
 sys.exit(1 if bad else 0)
 END
+wait_for python3 "$work/judge" "$work" "$id" $writeback
+stop
+python3 "$work/judge" "$work" "$id" $writeback

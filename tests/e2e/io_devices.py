@@ -6,7 +6,8 @@ import mmap
 import os
 import subprocess
 import sys
-import time
+
+from testing import PATIENCE, records, text, until
 
 LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81
 FIRST = 70  # the numbers of the test's devices
@@ -26,10 +27,7 @@ class Loop:
         made.add(number)
         with open(f"{work}/back{number}", "wb") as f:
             f.truncate(1 << 20)
-        for _ in range(100):
-            if os.path.exists(self.path):
-                break
-            time.sleep(0.01)
+        until(lambda: os.path.exists(self.path), self.path)
         self.fd = os.open(self.path, os.O_RDWR | os.O_DIRECT)
         back = os.open(f"{work}/back{number}", os.O_RDWR)
         fcntl.ioctl(self.fd, LOOP_SET_FD, back)
@@ -43,14 +41,15 @@ class Loop:
     def remove(self):
         fcntl.ioctl(self.fd, LOOP_CLR_FD, 0)
         os.close(self.fd)
-        for _ in range(300):  # EBUSY while udev reads it
-            try:
-                fcntl.ioctl(control, LOOP_CTL_REMOVE, self.number)
-                made.discard(self.number)
-                return
-            except OSError:
-                time.sleep(0.01)
-        sys.exit(f"not ok - {self.path} stays busy")
+        until(self.removed, f"{self.path} stays busy")
+        made.discard(self.number)
+
+    def removed(self):
+        try:
+            fcntl.ioctl(control, LOOP_CTL_REMOVE, self.number)
+        except OSError:  # EBUSY while udev reads it
+            return False
+        return True
 
 
 def start():
@@ -59,21 +58,22 @@ def start():
                    "sinks": [{"plugin": "file", "path": work + "/out"}]}, f)
     with open(work + "/log", "w") as log:
         daemon = subprocess.Popen([os.environ["SKEPD"], "-f", "-c", work + "/conf"], stderr=log)
-    for _ in range(300):
-        text = open(work + "/log").read()
-        if "collects" in text:
-            return daemon
-        if daemon.poll() is not None:
-            break
-        time.sleep(0.1)
-    print("skip: BPF is not permitted here" if "not permitted" in text else "not ok - skepd did not start: " + text)
-    sys.exit(77 if "not permitted" in text else 1)
+    until(lambda: "collects" in text(work + "/log") or daemon.poll() is not None)
+    said = text(work + "/log")
+    if "collects" in said:
+        return daemon
+    print("skip: BPF is not permitted here" if "not permitted" in said else "not ok - skepd did not start: " + said)
+    sys.exit(77 if "not permitted" in said else 1)
+
+
+def writes(number):
+    return sum(r["operations"] for r in records(work + "/out", "disk.io") if (r["device"], r["operation"]) == (f"loop{number}", "write"))
 
 
 def run():
     came = Loop(FIRST)
     came.write(40)
-    time.sleep(2.5)  # until a pass of the probe has seen the device
+    until(lambda: writes(FIRST) == 40, f"the writes of {came.path}")
     came.write(5)
     came.remove()
     for number in range(FIRST + 1, FIRST + 9):  # most of these devices exist only between two passes
@@ -89,7 +89,7 @@ daemon = start()
 try:
     last = run()
     daemon.terminate()
-    status = daemon.wait(30)
+    status = daemon.wait(PATIENCE)
     last.remove()
 finally:
     if daemon.poll() is None:

@@ -3,7 +3,6 @@
 # tests/e2e/io_truth.sh - programs read and write a known number of bytes in every possible way; the test compares these
 # with the records of the probe "io" for the process, the device and the ledger, and prints a table. Environment: SKEPD,
 # SKEP_PLUGIN_DIRS, abs_builddir.
-. "$(dirname "$0")/../attempts.sh"
 name=io-truth
 . "$(dirname "$0")/probe_lib.sh"
 needs_probe io
@@ -16,6 +15,7 @@ cat >"$work/conf" <<END
 END
 start
 python3 "$here/io_truth.py" run "$disk" "$work/cases"
-sleep 2.5 # two intervals
+judge() { python3 "$here/io_truth.py" judge "$work/cases" "$work/out"; }
+wait_for judge
 stop
-python3 "$here/io_truth.py" judge "$work/cases" "$work/out"
+judge

@@ -5,7 +5,8 @@ import mmap, os, re, subprocess, sys, time
 
 sys.dont_write_bytecode = True
 import attached
-from attached import SKEP, Attached, Worker, check, until_attached
+from attached import SKEP, Attached, Worker, check, until_attached, until_known
+from testing import until
 
 BLOCK = 4096
 SIZE = 4 << 20
@@ -84,7 +85,7 @@ def run_of_a_command(path):
 
 def judge(out):
     """The losses that skepd reports, once it has reported them."""
-    time.sleep(0.7)
+    until(lambda: attached.lost(out, "io.iolat") >= missing)
     n = attached.lost(out, "io.iolat")
     check(missing <= n if missing else True, f"{missing} requests missing in all, {n} said to be lost")
 
@@ -96,7 +97,7 @@ def main(folder, cgroup, writeback, out):
         f.flush()
         os.fsync(f.fileno())
     one, two = worker(path, 500, 40), worker(path, 300, 20, cgroup)
-    time.sleep(1.2)  # until skepd knows the processes and their starts
+    until_known(one, two)
     pid, host = iolat("--pid", str(one.pid)), iolat()
     group = iolat("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
     until_attached(3 if cgroup else 2)

@@ -4,7 +4,6 @@
 # attachments to a process, a cgroup, the host and a run count them (iolat.py). Environment: SKEP, SKEPD,
 # SKEP_PLUGIN_DIRS, abs_builddir.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
-. "$(dirname "$0")/../attempts.sh"
 name=iolat
 . "$(dirname "$0")/probe_lib.sh"
 needs_probe io

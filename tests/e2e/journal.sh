@@ -3,6 +3,7 @@
 # skepd sends its messages with fields to a real journal: the test's own systemd-journald, in a mount namespace with a
 # /run of its own.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 : "${SKEPD:?}" "${SKEP_PLUGIN_DIRS:?}"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
 journald=/lib/systemd/systemd-journald
@@ -18,8 +19,7 @@ mkdir -p /run/systemd/journal /run/log/journal
 $journald </dev/null >/run/journald.out 2>&1 &
 journal=$!
 trap 'kill $journal 2>/dev/null; wait $journal || true' EXIT
-for _ in $(seq 1200); do [ ! -S /run/systemd/journal/socket ] || break; sleep 0.1; done
-[ -S /run/systemd/journal/socket ] || { cat /run/journald.out; echo "FAIL: no journal"; exit 1; }
+wait_for test -S /run/systemd/journal/socket || { cat /run/journald.out; echo "FAIL: no journal"; exit 1; }
 
 cat >/run/c.conf <<-X
 	{ "interval": "100ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "probes": [ { "plugin": "host" } ],
@@ -29,27 +29,24 @@ echo '{ "interval": 5 }' >/run/wrong.conf
 # systemd-cat connects the stream, as a service has it; its older versions do not set the variable.
 export SKEPD
 systemd-cat -t by-the-stream bash -c '
+	. "$0"
 	export JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr)
 	"$SKEPD" -c /run/wrong.conf && exit 1
 	"$SKEPD" -c /run/c.conf &
 	pid=$!
-	for _ in $(seq 600); do
-		! journalctl --no-pager -q -o cat SKEP_PLUGIN=broken PRIORITY=4 | grep -q . || break
-		sleep 0.1
-	done
-	sleep 0.5 # until it handles signals
+	logged() { journalctl --no-pager -q -o cat "$@" | grep -q .; }
+	wait_for logged SKEP_PLUGIN=broken PRIORITY=4
+	collects() { journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=skepd | grep -q " collects: "; }
+	wait_for collects
 	kill -TERM $pid
-	wait $pid'
+	wait $pid' "$(dirname "$0")/../wait.sh"
 
 fail() { echo "FAIL: $*"; journalctl --no-pager -o verbose | tail -60; exit 1; }
 find_one() { # WHAT MATCH...
 	local what=$1
 	shift
-	for _ in $(seq 600); do
-		[ "$(journalctl --no-pager -q -o cat "$@" | grep -c .)" -eq 0 ] || return 0
-		sleep 0.1
-	done
-	fail "$what: nothing matches $*"
+	logged() { journalctl --no-pager -q -o cat "$@" | grep -q .; }
+	wait_for logged "$@" || fail "$what: nothing matches $*"
 }
 find_one "its end" SYSLOG_IDENTIFIER=skepd PRIORITY=5 CODE_FUNC=on_signal
 find_one "a plugin's" SYSLOG_IDENTIFIER=skepd SKEP_PLUGIN=broken PRIORITY=4 _TRANSPORT=journal

@@ -18,7 +18,6 @@ from testing import check
 work = sys.argv[1]
 exact = os.environ["EXACT_BIN"]
 tiny_program = shutil.copy(exact + "/tiny", work + "/tiny")  # other tests run the original beside this one
-sanitized = bool(os.environ.get("SKEP_SANITIZE"))
 rate, kills = int(os.environ.get("RATE", "300")), int(os.environ.get("KILLS", "3"))
 log = work + "/log"
 conf = work + "/skepd.conf"
@@ -36,43 +35,49 @@ def rows(sql):
     return found
 
 
-d = testing.start(conf, log, "-v")
-time.sleep(1.2)
-seconds = 2 + int(kills * (1.6 if sanitized else 1.1))
-storm = subprocess.Popen([exact + "/storm", tiny_program, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
-long_lived = []
-for i in range(kills):
-    # Starts a process that lives before and after the kill, and one that executes while no skepd runs.
-    long_lived.append(subprocess.Popen(["/bin/sleep", "%d" % (400 + i)]))
-    changes = subprocess.Popen(["/bin/sh", "-c", "sleep 0.8; exec sleep %d.5" % (400 + i)])
-    long_lived.append(changes)
-    time.sleep(0.4 + 0.13 * (i % 4))
-    d.send_signal(signal.SIGKILL)
-    d.wait()
-    time.sleep(0.3 * (i % 2))
-    d = testing.start(conf, log, "-v")
-truth = json.loads(storm.communicate()[0])["processes"]
-time.sleep(1.5)
-for p in long_lived:
-    p.terminate()
-    p.wait()
-
-
 def tiny():
     return rows("""SELECT pid, start_boot_ns, image, approx FROM proc JOIN dict ON dict.id = proc.exe WHERE dict.s = '%s'""" % os.path.realpath(tiny_program))
 
 
 def long():
     found = rows("""SELECT pid, start_boot_ns, image, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE dict.s LIKE '%/sleep'""")
-    return [r for r in found if any(b"%d" % (400 + i) in (r[3] if isinstance(r[3], bytes) else str(r[3]).encode()) for i in range(kills))]
+    return [r for r in found if any(of.encode() in (r[3] if isinstance(r[3], bytes) else str(r[3]).encode()) for of in sleeps)]
+
+
+def until_more():
+    """Waits until this skepd has stored a process of the storm."""
+    before = len(tiny())
+    testing.until(lambda: len(tiny()) > before, "a record of %s" % tiny_program)
+
+
+d = testing.start(conf, log, "-v")
+storm = subprocess.Popen([exact + "/storm", tiny_program, str(rate), str(testing.PATIENCE)], stdout=subprocess.PIPE, text=True)
+long_lived = []
+sleeps = ["%d.%d" % (400 + i, os.getpid()) for i in range(2 * kills)]
+for i in range(kills):
+    # Starts a process that lives before and after the kill, and one that executes while no skepd runs.
+    long_lived.append(subprocess.Popen(["/bin/sleep", sleeps[2 * i]]))
+    changes = subprocess.Popen(["/bin/sh", "-c", "sleep 0.8; exec sleep " + sleeps[2 * i + 1]])
+    long_lived.append(changes)
+    until_more()
+    time.sleep(0.4 + 0.13 * (i % 4))
+    d.send_signal(signal.SIGKILL)
+    d.wait()
+    time.sleep(0.3 * (i % 2))
+    d = testing.start(conf, log, "-v")
+until_more()
+storm.terminate()
+truth = json.loads(storm.communicate()[0])["processes"]
+for p in long_lived:
+    testing.until(lambda p=p: testing.text("/proc/%d/cmdline" % p.pid).startswith(("sleep", "/bin/sleep")), "sleep's exec")
+    p.terminate()
+    p.wait()
 
 
 # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
-end = time.monotonic() + 20
-while time.monotonic() < end and (len(tiny()) < truth or len(long()) < 2 * kills):
-    time.sleep(1)
+testing.until(lambda: len(tiny()) >= truth and len(long()) >= 2 * kills)
 d.terminate()
-status = d.wait(60)
+status = d.wait(testing.PATIENCE)
 check("skepd ends with 0", status == 0, status)
 found = tiny()
 keys = collections.Counter(r[:3] for r in found)

@@ -6,7 +6,7 @@
 # SKEP_PLUGIN_DIRS, EXACT_BIN (the folder of net_drive), WAYS (as_it_is calls hashes hashes_calls).
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 set -u
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, network namespaces)"; exit 77; }
 command -v ip >/dev/null || { echo "skip: needs ip (iproute2)"; exit 77; }
 here=$(cd "$(dirname "$0")/../exact" && pwd)
@@ -59,14 +59,10 @@ for d in $ways; do
 	*) echo "FAIL - WAYS: \"$d\" is none of as_it_is, calls, hashes, hashes_calls"; exit 1 ;;
 	esac
 done
-tries=600
-until [ "$(cat "$work"/*.err | grep -c "collects:")" -eq "$(echo $ways | wc -w)" ]; do
-	for pid in $daemons; do
-		kill -0 "$pid" 2>/dev/null || { cat "$work"/*.err; echo "skip: collecting is not possible here"; exit 77; }
-	done
-	tries=$((tries - 1))
-	[ $tries -gt 0 ] || { cat "$work"/*.err; echo "FAIL - a daemon does not start"; exit 1; }
-	sleep 0.1
+i=0
+for pid in $daemons; do
+	i=$((i + 1))
+	wait_skepd "$pid" "$work/$(echo $ways | cut -d ' ' -f $i).err" || exit $?
 done
 
 rc=0
@@ -76,25 +72,31 @@ if [ -n "$outside" ]; then
 	"$EXACT_BIN/net_drive" -c "/run/netns/$a" -s "/run/netns/$b" -4 10.91.7.2 -6 fd91:7::2 -b 10.91.7.99 >"$work/outside.truth" || rc=1
 fi
 wait "$inside" || rc=1
-sleep 1
+[ $rc -eq 0 ] || { echo "FAIL - the drive failed"; exit 1; }
+judge() {
+	good=0
+	for d in $ways; do
+		case $d in
+		*calls) flag= ;;
+		*) flag=--owner ;;
+		esac
+		echo "# $d, loopback"
+		python3 "$here/net_compare.py" "$work/inside.truth" "$work/$d.jsonl" --loopback $flag || good=1
+		if [ -n "$outside" ]; then
+			echo "# $d, between namespaces"
+			python3 "$here/net_compare.py" "$work/outside.truth" "$work/$d.jsonl" --outside $flag || good=1
+		fi
+	done
+	return $good
+}
+wait_for judge
 for pid in $daemons; do
 	kill "$pid"
 	wait "$pid" || rc=1
 done
 daemons=
 cat "$work"/*.err
-[ $rc -eq 0 ] || { echo "FAIL - the drive or a daemon failed"; exit 1; }
-for d in $ways; do
-	case $d in
-	*calls) flag= ;;
-	*) flag=--owner ;;
-	esac
-	echo "# $d, loopback"
-	python3 "$here/net_compare.py" "$work/inside.truth" "$work/$d.jsonl" --loopback $flag || rc=1
-	if [ -n "$outside" ]; then
-		echo "# $d, between namespaces"
-		python3 "$here/net_compare.py" "$work/outside.truth" "$work/$d.jsonl" --outside $flag || rc=1
-	fi
-done
+[ $rc -eq 0 ] || { echo "FAIL - a daemon failed"; exit 1; }
+judge || rc=1
 [ -z "${KEEP:-}" ] || cp "$work"/* "$KEEP"
 exit $rc

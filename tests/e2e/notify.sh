@@ -8,4 +8,4 @@ set -u
 dir=$(mktemp -d "${TMPDIR:-/tmp}/notify.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' INT TERM
-timeout 120 python3 "$(dirname "$0")/notify.py" "$SKEPD" "$SKEP_TEST_PLUGIN_DIRS" "$dir"
+timeout 3000 python3 "$(dirname "$0")/notify.py" "$SKEPD" "$SKEP_TEST_PLUGIN_DIRS" "$dir"

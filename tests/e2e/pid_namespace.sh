@@ -28,9 +28,10 @@ sh -c 'sleep 2; exit 7' &
 outside=$!
 wait $outside
 name="a process outside"
-wait_for python3 - "$dir/records" "$outside" <<'PY' || fail "its end is not reported once, with status 7"
+cat >"$dir/once.py" <<'PY'
 import json, sys
-ends = [r for r in map(json.loads, open(sys.argv[1])) if r["stream"] == "process.exit" and r["pid"] == int(sys.argv[2]) and r["last"]]
+ends = [r for r in map(json.loads, (line for line in open(sys.argv[1]) if line.endswith("\n"))) if r["stream"] == "process.exit" and r["pid"] == int(sys.argv[2]) and r["last"]]
 sys.exit([r.get("exit_code") for r in ends] != [7])
 PY
+wait_for python3 "$dir/once.py" "$dir/records" "$outside" || fail "its end is not reported once, with status 7"
 echo "ok - pid namespace"

@@ -12,13 +12,13 @@ import time
 
 import ledger_check
 import testing
-from testing import APPROX_COUNTERS, check
+from testing import APPROX_COUNTERS, PATIENCE, check, records, until
 
 work = sys.argv[1]
 exact = os.environ["EXACT_BIN"]
 rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
-tiny = work + "/tiny-of-%d" % os.getpid()  # a name that no other test's program has
+tiny = os.path.realpath(work) + "/tiny-of-%d" % os.getpid()  # a name that no other test's program has
 shutil.copy(exact + "/tiny", tiny)
 children = []
 logs = collections.defaultdict(str)  # of skepds that ended in order, by their file of records
@@ -54,12 +54,9 @@ class Daemon:
         logs[self.out] += self.text()
 
 
-def records(path):
-    return [json.loads(line) for line in open(path) if line.endswith("\n")]
-
-
-def ended(d, name):
-    return [r for r in records(d.out) if r["stream"] == "process.exit" and os.path.basename(r["exe"] or "") == name]
+def ended(d, *words, exe=tiny):
+    """The records of ended processes of the program with these arguments."""
+    return [r for r in records(d.out, "process.exit") if r["exe"] == exe and r["argv"][1:1 + len(words)] == list(words)]
 
 
 def unpin(conf, status=0):
@@ -69,12 +66,6 @@ def unpin(conf, status=0):
     return done.stdout + done.stderr
 
 
-def until(true, seconds=5):
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.2)
-
-
 def rules(*when):
     """Writes a rule file that excludes processes by these conditions."""
     os.makedirs(work + "/rules", exist_ok=True)
@@ -82,21 +73,30 @@ def rules(*when):
         json.dump({"rules": [{"id": "r%d" % i, "when": w, "verdict": "exclude"} for i, w in enumerate(when)]}, f)
 
 
+def seen(d):
+    return testing.text(d.out).count('"exe":"%s"' % tiny) if os.path.exists(d.out) else 0
+
+
+def until_more(d):
+    """Waits until this skepd has recorded a process of the storm."""
+    before = seen(d)
+    until(lambda: seen(d) > before, "a record of %s" % tiny)
+
+
 def storm_across(name, rings):
     """Restarts skepd while processes start; another ring size makes another build of the kernel side."""
     d = Daemon(name, rings[0])
     ours = pinned()
-    time.sleep(1.2)
-    seconds = 2 + int(restarts * 0.9)
-    storm = subprocess.Popen([exact + "/storm", tiny, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
+    storm = subprocess.Popen([exact + "/storm", tiny, str(rate), str(PATIENCE)], stdout=subprocess.PIPE, text=True)
     children.append(storm)
+    sleeps = ["%d.%d" % (300 + i, os.getpid()) for i in range(restarts)]
     # each restart adds a process, which lives through the remaining restarts
     long_lived = []
     away = []
     for i in range(restarts):
-        long_lived.append(subprocess.Popen(["/bin/sleep", "%d" % (300 + i)]))
+        long_lived.append(subprocess.Popen(["/bin/sleep", sleeps[i]]))
         children.append(long_lived[-1])
-        time.sleep(0.5)
+        until_more(d)
         began = time.monotonic()
         d.stop()
         if i == restarts // 2:
@@ -104,17 +104,21 @@ def storm_across(name, rings):
         d = Daemon(name, rings[(i + 1) % len(rings)])
         away.append(time.monotonic() - began)
         ours |= pinned()
+    until_more(d)
+    storm.terminate()
     truth = json.loads(storm.communicate()[0])["processes"] + 1
     for process in long_lived:
         process.terminate()
         process.wait()
+
+    def through():
+        return [r for r in records(d.out, "process.exit") if r["last"] and r["argv"][1:2] and r["argv"][1] in sleeps]
+
     # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c).
-    until(lambda: len(ended(d, os.path.basename(tiny))) >= truth, 15)
+    until(lambda: seen(d) >= truth and len(through()) >= restarts)
     d.stop()
     left = programs() & ours
-    short = ended(d, os.path.basename(tiny))
-    pids = {process.pid for process in long_lived}
-    sleeps = [r for r in ended(d, "sleep") if r["pid"] in pids]  # other programs of the host sleep, too
+    short, long = ended(d), through()
     keys = collections.Counter((r["upid"], r["image"]) for r in short)
     print("# %d restarts, skepd away for %.0f ms each (median), %d processes" % (restarts, sorted(away)[len(away) // 2] * 1e3, truth))
     check("%s: every process has its record, with its program" % name, len(keys) == truth, "%d of %d" % (len(keys), truth))
@@ -122,14 +126,14 @@ def storm_across(name, rings):
     wrong = ledger_check.problems(logs[d.out], [("file", d.out)])
     check("%s: the ledgers balance, and the file has all that they count as delivered" % name, not wrong, wrong)
     check("%s: parents are known" % name, all(r["ppid"] for r in short), [r for r in short if not r["ppid"]][:1])
-    check("%s: each process that lived through restarts has its record" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
-          all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in sleeps),
-          [(r["argv"], r["state"], r["approx"]) for r in sleeps])
+    check("%s: each process that lived through restarts has its record" % name, sorted(r["argv"][1] for r in long) == sleeps and
+          all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in long),
+          [(r["argv"], r["state"], r["approx"]) for r in long])
     check("%s: the pinned state stays once while no skepd runs" % name, len(left) >= 4 and len(os.listdir(pins + "/proc")) == 1,
           "%d programs, %s" % (len(left), os.listdir(pins + "/proc")))
     said = unpin(d.conf)
     check("%s: skepd --unpin removes the pinned state" % name, "objects taken out" in said and not os.path.exists(pins), said)
-    until(lambda: not programs() & ours, 10)  # the kernel frees links and programs some time after their last reference
+    until(lambda: not programs() & ours)  # the kernel frees links and programs some time after their last reference
     check("%s: no program is left in the kernel" % name, not programs() & ours, programs() & ours)
     return d
 
@@ -137,7 +141,7 @@ def storm_across(name, rings):
 def crash():
     """kill -9: the next skepd finds the pinned state and records the processes of the time between."""
     d = Daemon("crash")
-    time.sleep(1.2)
+    testing.recorded(d.out)
     d.process.kill()
     d.process.wait()
     subprocess.run([tiny, "while-dead"], check=True)
@@ -145,10 +149,9 @@ def crash():
     d = Daemon("crash")
     testing.wait_for(d.process, d.err, "adopted the previous skepd's pinned BPF state")
     check("after kill -9: skepd removes a half-pinned state", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
-    until(lambda: ended(d, os.path.basename(tiny)))
+    until(lambda: ended(d, "while-dead"))
     d.stop()
-    check("after kill -9: processes of the time between are recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
-                                                                     r["argv"][1:] == ["while-dead"]]) == 1)
+    check("after kill -9: processes of the time between are recorded", len(ended(d, "while-dead")) == 1)
     unpin(d.conf)
 
 
@@ -160,14 +163,14 @@ def expired():
 
     def lost(d):
         sums = collections.Counter()
-        for r in records(d.out):
-            if r["stream"] == "loss" and r["where"] == "kernel":
+        for r in records(d.out, "loss"):
+            if r["where"] == "kernel":
                 sums[r["loss.stream"]] += r["count"]
         return sums
 
     probes = [{"plugin": "proc"}, {"plugin": "net"}, {"plugin": "io"}]
-    d = Daemon("expired", pin_for="1s", probes=probes)
-    time.sleep(1.2)
+    d = Daemon("expired", pin_for="5s", probes=probes)
+    testing.recorded(d.out)
     for away in ("stopped", "restarted"):
         before = lost(d)
         if away == "stopped":
@@ -175,7 +178,7 @@ def expired():
         else:
             d.stop()
         runs(3, away, "recorded")
-        time.sleep(3.5)  # pin_for and two intervals
+        time.sleep(6.5)  # more than pin_for and two intervals
         runs(50, away, "missed")
         run_file = os.path.join(work, "written")
         with open(run_file, "wb") as f:  # events that net and io miss too
@@ -184,25 +187,27 @@ def expired():
         if away == "stopped":
             d.process.send_signal(signal.SIGCONT)
         else:
-            d = Daemon("expired", pin_for="1s", probes=probes)
-        until(lambda: (lost(d) - before)["process.final"] and
-              len([r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "recorded"]]) == 3)
-        time.sleep(0.5)
-        now = lost(d) - before
-        seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)) if r["argv"][1] == away)
-        said = [line for line in d.text().splitlines() if " proc: pinned BPF state expired after 2 s without a reader" in line]
-        check("expired, %s: events before are recorded" % away, seen["recorded"] == 3, seen)
-        check("expired, %s: later events count as lost" % away,
-              all(now[s] >= 50 - seen["missed"] for s in ("process.fork", "process.exec", "process.exit_event")) and now["process.final"] > 0, now)  # a busy kernel frees many later
+            d = Daemon("expired", pin_for="5s", probes=probes)
+
+        def missed():
+            """What counts as lost; nothing while an event of the 50 processes has neither a record nor a count."""
+            now = lost(d) - before
+            recorded = len(ended(d, away, "missed"))
+            return now if all(now[s] >= 50 - recorded for s in ("process.fork", "process.exec", "process.exit_event")) and now["process.final"] else {}
+
+        until(lambda: len(ended(d, away, "recorded")) == 3 and missed())
+        said = [line for line in d.text().splitlines() if " proc: pinned BPF state expired after 6 s without a reader" in line]
+        check("expired, %s: events before are recorded" % away, len(ended(d, away, "recorded")) == 3, ended(d, away))
+        check("expired, %s: later events count as lost" % away, missed(), lost(d) - before)  # a busy kernel frees many later
         # A skepd that a busy host runs too seldom may find it expired a second time.
-        check("expired, %s: skepd reports it" % away, len(said) >= 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
+        check("expired, %s: skepd reports it" % away, said and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
         runs(1, away, "after")
-        until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "after"]])
+        until(lambda: ended(d, away, "after"))
     for probe in ("proc", "net", "io"):
         check("expired: one %s is left" % probe, len(glob.glob(pins + "/" + probe + "/*")) == 1, os.listdir(pins))
     d.stop()
-    seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)))
-    check("expired: afterwards everything is recorded", seen["after"] == 2, seen)
+    after = [r["argv"][1] for r in ended(d) if r["argv"][2] == "after"]
+    check("expired: afterwards everything is recorded", after == ["stopped", "restarted"], after)
     unpin(d.conf)
 
 
@@ -220,12 +225,12 @@ def half_dismantled():
         check("without its %s pins: skepd does not adopt the state but removes it" % "/".join(kinds), "adopted the previous" not in d.text() and
               len(os.listdir(pins + "/proc")) == 1, d.text())
         subprocess.run([tiny, "half-after"], check=True)
-        until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == ["half-after"]])
+        until(lambda: ended(d, "half-after") and ("link" in kinds or ended(d, "half-while")))
         d.stop()
-        seen = sorted(r["argv"][1] for r in ended(d, os.path.basename(tiny)))
+        said = sorted(r["argv"][1] for r in ended(d))
         # The kernel detaches a program some time after its link's pin has gone, so what ran meanwhile may be there.
         check("without its %s pins: skepd records new processes" % "/".join(kinds),
-              seen == ["half-after", "half-while"] or ("link" in kinds and seen == ["half-after"]), seen)
+              said == ["half-after", "half-while"] or ("link" in kinds and said == ["half-after"]), said)
         unpin(d.conf)
 
 
@@ -236,19 +241,30 @@ def threads_across():
     program = ("import os, sys, threading, time\nto, n = os.open('/dev/null', os.O_WRONLY), 0\n"
                "while not os.path.exists(sys.argv[1]):\n t = threading.Thread(target=os.write, args=(to, bytes(%d)))\n"
                " t.start()\n t.join()\n n += 1\n time.sleep(0.001)\nprint(n)" % each)
+
+    def wrote(p):
+        return int(testing.text("/proc/%d/io" % p.pid).split("wchar: ")[1].split()[0])
+
+    def until_wrote(threads):
+        before = [wrote(p) for p in running]
+        until(lambda: all(wrote(p) > b + threads * each for p, b in zip(running, before)), "the bytes of threads")
+
     d = Daemon("threads")
     running = [subprocess.Popen([sys.executable, "-c", program, stop, str(i)], stdout=subprocess.PIPE) for i in range(8)]
     children.extend(running)
-    time.sleep(1)
+    until_wrote(enough)
     d.stop()
     d = Daemon("threads", ring="8MiB")
-    time.sleep(0.3)
+    until_wrote(10)
     open(stop, "w").close()
-    ran = {str(i): int(p.communicate(timeout=30)[0]) for i, p in enumerate(running)}
+    ran = {str(i): int(p.communicate(timeout=PATIENCE)[0]) for i, p in enumerate(running)}
     # A process's final record waits for all of its threads (plugins/proc/pending_finals.c).
-    until(lambda: len([r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]]) >= len(ran), 10)
+    def sums():
+        return {r["argv"][4]: r for r in records(d.out, "process.exit") if r["argv"][1:3] == ["-c", program]}
+
+    until(lambda: len(sums()) >= len(ran))
     d.stop()
-    found = {r["argv"][4]: r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
+    found = sums()
     wrote = {i: r["wchar_bytes"] for i, r in found.items() if not r["approx"] & APPROX_COUNTERS}
     # A process that ends in the moment of the exchange may be missing. Each process writes its number at its end.
     check("bytes of threads that ended under another build count exactly once", found.keys() == ran.keys() and

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned_facets.py WORK DISK - what pinned_facets.sh says.  pinned_facets.py KIND N SECONDS [FILE]: one that
-# moves N bytes.
+# tests/e2e/pinned_facets.py WORK DISK - what pinned_facets.sh says.  pinned_facets.py KIND N SECONDS LAST [FILE]:
+# a process that moves N bytes, the last of them when the file LAST exists.
 import fcntl
 import json
 import mmap
@@ -12,7 +12,7 @@ import sys
 import time
 
 import testing
-from testing import APPROX_COUNTERS, check
+from testing import APPROX_COUNTERS, check, records, until
 
 KIB = 1 << 10
 PARTS = 40
@@ -24,10 +24,12 @@ READ_PART = 64 * KIB  # more than the start of a program or a file system adds
 
 
 def parts(n, seconds):
-    """n in PARTS different parts, spread over the time."""
+    """n in PARTS different parts, spread over the time; the last waits for the test."""
     sizes = [n // PARTS] * PARTS
     sizes[-1] += n - sum(sizes)
-    for size in sizes:
+    for i, size in enumerate(sizes):
+        while i == PARTS - 1 and not os.path.exists(sys.argv[4]):
+            time.sleep(0.01)
         yield size
         time.sleep(seconds / PARTS)
 
@@ -64,9 +66,8 @@ def move_unix(n, seconds):
 def move_read(n, seconds, path):
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     block = mmap.mmap(-1, n // PARTS)  # page-aligned, as O_DIRECT needs it
-    for i in range(PARTS):
+    for i, size in enumerate(parts(n, seconds)):
         os.preadv(fd, [block], i * (n // PARTS))
-        time.sleep(seconds / PARTS)
     # With a cold cache the kernel also reads the program itself: the kernel's own count of this process has all of it.
     print(*(line.split()[1] for line in open("/proc/self/io") if line.startswith("read_bytes")))
 
@@ -76,7 +77,7 @@ FIELDS = {"tcp": ("net.tcp_tx_bytes", "net.tcp_rx_bytes"), "udp": ("net.udp_tx_b
           "unix": ("net.unix_tx_bytes", "net.unix_rx_bytes"), "read": ("io.read_bytes",)}
 
 if sys.argv[1] in KINDS:
-    KINDS[sys.argv[1]](int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
+    KINDS[sys.argv[1]](int(sys.argv[2]), float(sys.argv[3]), *sys.argv[5:])
     sys.exit(0)
 
 # ---- the records of these processes ----------------------------------------------------------
@@ -109,12 +110,12 @@ class Daemon:
         testing.stop(self.process, self.err)
 
 
-def start(kind, seconds):
-    """A process that moves a number of bytes of its own, and that number."""
+def start(kind, seconds, last="/"):
+    """A process that moves a number of bytes of its own, and that number; it ends after the file last exists."""
     global moved
     moved += 1
     n = READ_PART * PARTS if kind == "read" else 300 * KIB + 1009 * moved
-    process = subprocess.Popen([sys.executable, __file__, kind, str(n), str(seconds)] + ([disk + "/read"] if kind == "read" else []),
+    process = subprocess.Popen([sys.executable, __file__, kind, str(n), str(seconds), last] + ([disk + "/read"] if kind == "read" else []),
                                stdout=subprocess.PIPE)
     children.append(process)
     return [process, kind, n]
@@ -123,11 +124,8 @@ def start(kind, seconds):
 def said_of(d, pid):
     """Sums over a process's images."""
     sums = {}
-    for line in open(d.out):
-        if '"process.exit"' not in line or str(pid) not in line or not line.endswith("\n"):
-            continue
-        r = json.loads(line)
-        if r["stream"] == "process.exit" and r["pid"] == pid:
+    for r in records(d.out, "process.exit"):
+        if r["pid"] == pid:
             for field in sum(FIELDS.values(), ()):
                 sums[field] = sums.get(field, 0) + (r.get(field) or 0)
             sums["ended"] = sums.get("ended", 0) + (r["state"] == "exited")
@@ -150,9 +148,7 @@ def right(kind, n, said):
 def wait_for(d, all_of_them):
     for one in all_of_them:
         one[2] = int(one[0].communicate()[0] or one[2])  # the reader's own count
-    end = time.monotonic() + 15
-    while time.monotonic() < end and not all(said_of(d, p.pid).get("ended") for p, _, _ in all_of_them):
-        time.sleep(0.25)
+    until(lambda: all(said_of(d, p.pid).get("ended") for p, _, _ in all_of_them))
 
 
 def unpin(d):
@@ -176,10 +172,11 @@ def across(name, makes, kinds, restarts):
     more = loop_device(LOOP_CTL_ADD, LOOP)
     away = []
     seconds = restarts * 0.8 + 0.5
-    through = [start(kind, seconds) for kind in kinds]
+    last = "%s/%s.last" % (work, name)
+    through = [start(kind, seconds, last) for kind in kinds]
     between = []
     for i in range(restarts):
-        time.sleep(0.4)
+        testing.recorded(d.out)
         began = time.monotonic()
         d.stop()
         if i % 2:
@@ -191,6 +188,7 @@ def across(name, makes, kinds, restarts):
         if not i % 2:
             away.append(time.monotonic() - began)
     between += [start(kind, 0.2) for kind in kinds]
+    open(last, "w").close()
     wait_for(d, through + between)
     d.stop()
     print("# %s: %d restarts, skepd away for %.0f ms (median of the restarts that waited for nothing else)" %
@@ -216,14 +214,17 @@ def across(name, makes, kinds, restarts):
 
 def crash(kinds):
     d = Daemon("crash")
-    through = [start(kind, 3) for kind in kinds]
-    time.sleep(1.4)
+    last = work + "/crash.last"
+    through = [start(kind, 3, last) for kind in kinds]
+    testing.recorded(d.out)
+    time.sleep(1)  # some intervals, in which they move bytes
     d.process.kill()
     d.process.wait()
     meanwhile = [start(kind, 0.1) for kind in kinds]
     for process, _, _ in meanwhile:
         process.wait()
     d = Daemon("crash")
+    open(last, "w").close()
     wait_for(d, through + meanwhile)
     d.stop()
     for process, kind, n in meanwhile:
@@ -236,18 +237,17 @@ def crash(kinds):
 
 
 def asleep():
-    d = Daemon("asleep", pin_for="1s")
-    time.sleep(0.3)
+    d = Daemon("asleep", pin_for="5s")
     d.stop()
     folders = {p: os.listdir("%s/%s" % (pins, p)) for p in ("proc", "net", "io")}
-    time.sleep(2.2)  # pin_for and two intervals
+    time.sleep(6.5)  # more than pin_for and two intervals
     start("tcp", 0.1)[0].wait()  # at its end net's program compares the clock with pin_for
     missed = start("tcp", 0.1)
     missed[0].wait()
-    d = Daemon("asleep", pin_for="1s")
+    d = Daemon("asleep", pin_for="5s")
     for probe in ("proc", "net"):
         check("asleep: %s reports that its state expired, and for how long it recorded nothing" % probe, any(
-            " %s: pinned BPF state expired after 2 s without a reader" % probe in line for line in d.text().splitlines()) and
+            " %s: pinned BPF state expired after 6 s without a reader" % probe in line for line in d.text().splitlines()) and
             os.listdir("%s/%s" % (pins, probe)) != folders[probe], d.text())
     again = start("tcp", 0.1)
     wait_for(d, [again])
@@ -292,8 +292,7 @@ def crowded(make):
                 finally:
                     os._exit(0)
             pids.append(pid)
-        while not all(os.path.exists("%s/waited.%d" % (work, p)) for p in pids):
-            time.sleep(0.1)
+        until(lambda: all(os.path.exists("%s/waited.%d" % (work, p)) for p in pids), "the processes of %s" % name)
         time.sleep(1.5)  # a pass has seen them
         d.stop()
         d = Daemon(name, make=make, processes=65)
@@ -306,15 +305,13 @@ def crowded(make):
             os.waitpid(pid, 0)
         slept = int((time.monotonic() - began) * 1e9)
         open(switch, "w").write(was)
-    end = time.monotonic() + 15
-    said = {}
-    while time.monotonic() < end and len(said) < len(pids):
-        time.sleep(0.25)
-        for line in open(d.out):
-            r = json.loads(line) if '"process.exit"' in line and line.endswith("\n") else {}
-            if r.get("pid") in pids:
-                said[r["pid"]] = r.get("io.block_delay_ns") or 0
+
+    def delays():
+        return {r["pid"]: r.get("io.block_delay_ns") or 0 for r in records(d.out, "process.exit") if r["pid"] in pids}
+
+    until(lambda: len(delays()) == len(pids))
     d.stop()
+    said = delays()
     print("# %s: %d processes waited for %.0f ms, in records %.0f ms of %d" % (
         name, len(pids), sum(kernel.values()) / 1e6, sum(said.values()) / 1e6, len(said)))
     wrong = {p: (n, kernel[p]) for p, n in said.items() if n > kernel[p] + 2 * 10**7}
@@ -326,9 +323,8 @@ def crowded(make):
 
 def losses(d):
     sums = {}
-    for line in open(d.out):
-        r = json.loads(line) if '"loss"' in line and line.endswith("\n") else {}
-        if r.get("stream") == "loss" and r["where"] == "kernel":
+    for r in records(d.out, "loss"):
+        if r["where"] == "kernel":
             sums[r["loss.stream"]] = sums.get(r["loss.stream"], 0) + r["count"]
     return sums
 
@@ -353,10 +349,11 @@ def full(make):
             os._exit(0)
         os.waitpid(pid, 0)
     d = Daemon(name, make=make, processes=65, ring=64 * KIB)
-    time.sleep(1.5)
+    streams = ["net.connection"] + ["io"] * bool(disk)
+    until(lambda: all(losses(d).get(s, 0) - before.get(s, 0) > 20 for s in streams))
     d.stop()
     after = losses(d)
-    for stream in ["net.connection"] + ["io"] * bool(disk):
+    for stream in streams:
         check("%s: records of %s without room count as lost" % (name, stream), after.get(stream, 0) - before.get(stream, 0) > 20, (before, after))
     print("#", name + ": lost", after)
     unpin(d)

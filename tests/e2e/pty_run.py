@@ -17,6 +17,8 @@ import sys
 import termios
 import time
 
+from testing import PATIENCE, until
+
 SKEP = os.environ["SKEP"]
 WORK = sys.argv[1]
 ROWS, COLUMNS = 24, 100
@@ -98,7 +100,7 @@ class Job:
 
     def read(self, seconds=None, until=None):
         """Reads until the time is over, or until the pattern is in the output (then returns its match)."""
-        deadline = time.monotonic() + (20 if seconds is None else seconds)
+        deadline = time.monotonic() + (PATIENCE if seconds is None else seconds)
         while True:
             found = until and re.search(until, self.output)
             left = deadline - time.monotonic()
@@ -113,14 +115,18 @@ class Job:
 
     def event(self):
         """Reads the terminal until the job has stopped or ended: (what, number)."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             self.read(0.05)
             if select.select([self.told], [], [], 0)[0]:
                 self.read(0.2)
                 what, number = self.told.readline().split()
                 return what.decode(), int(number)
-        return "nothing within 30 s", -1
+        return "nothing", -1
+
+    def draws(self, since):
+        """Reads until the line is drawn, after so many bytes of output."""
+        until(lambda: self.read(0.1) or DRAW.search(self.output, since), "the live line")
 
     def type(self, data):
         os.write(self.terminal, data)
@@ -156,6 +162,12 @@ def python(text):
     return ["python3", "-c", text]
 
 
+def gate(name):
+    """A file, and the shell's words that wait for it."""
+    path = WORK + "/" + name
+    return path, "until [ -e '%s' ]; do sleep 0.1; done" % path
+
+
 def without_ours(output):
     for pattern in (DRAW, ERASE, RESET):
         output = pattern.sub(b"", output)
@@ -166,13 +178,18 @@ def output_is_untouched():
     text = b"".join(b"%05d some text \x1b[31mred\x1b[0m \xc3\xa4\n" % i for i in range(3000))
     with open(WORK + "/text", "wb") as file:
         file.write(text)
-    script = f"for i in 1 2 3 4 5 6; do cat {WORK}/text; sleep 0.15; done; printf 'no newline'"
+    drawn, wait = gate("drawn")
+    script = f"for i in 1 2 3 4 5 6; do cat {WORK}/text; sleep 0.15; done; {wait}; printf 'no newline'"
     want = (text * 6).replace(b"\n", b"\r\n") + b"no newline"
+    open(drawn, "w").close()
     job = Job(skep("sh", "-c", script, options=("--no-report", "--no-live")))
     check(job.event() == ("ended", 0), "terminal: a command ends")
     check(job.output == want, "--no-live: output is exactly CMD's", f"{len(job.output)} bytes, wanted {len(want)}")
     job.close()
+    os.unlink(drawn)
     job = Job(skep("sh", "-c", script))
+    job.read(until=DRAW)
+    open(drawn, "w").close()
     check(job.event() == ("ended", 0), "live: a command ends")
     drawn = len(DRAW.findall(job.output))
     check(drawn >= 1, "live: the line was drawn", f"{drawn} times")
@@ -197,7 +214,7 @@ def no_line_where_it_would_disturb():
 
 
 def interrupt():
-    job = Job(skep("sh", "-c", "echo ready; exec sleep 60", options=("--json", WORK + "/int.json")))
+    job = Job(skep("sh", "-c", "echo ready; exec sleep 600", options=("--json", WORK + "/int.json")))
     job.read(until=rb"ready")
     job.read(0.5)
     job.type(b"\x03")
@@ -215,7 +232,7 @@ def interrupt():
     check(job.output.count(b"caught") == 1, "Ctrl-\\: CMD gets it once")
     job.close()
     count = ("import signal, time\nn = 0\ndef on(*a):\n  global n; n += 1\nsignal.signal(signal.SIGINT, on)\n"
-             "print('ready', flush=True)\nend = time.time() + 1.5\nwhile time.time() < end: time.sleep(0.05)\nprint('got', n)")
+             "print('ready', flush=True)\nwhile not n: time.sleep(0.05)\ntime.sleep(1)\nprint('got', n)")
     job = Job(skep(*python(count)))
     job.read(until=rb"ready")
     job.type(b"\x03")
@@ -239,7 +256,8 @@ def interrupt_before_it_starts():
 
 
 def stop_and_continue():
-    script = "echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo done; exit 6"
+    over, wait = gate("over")
+    script = f"echo ready; {wait}; echo done; exit 6"
     job = Job(skep("sh", "-c", script))
     job.read(until=DRAW)
     job.type(b"\x1a")
@@ -251,16 +269,21 @@ def stop_and_continue():
     states = [open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[0] for p in [job.pid, *job.children()]]
     check(states and set(states) == {"T"}, "Ctrl-Z: skep and CMD have both stopped", repr(states))
     job.proceed(b"f")
+    job.draws(before)
+    open(over, "w").close()
     check(job.event() == ("ended", 6), "fg: goes on to its end")
     check(len(DRAW.findall(job.output[before:])) >= 1, "fg: the line comes back")
     region_given_back(job, "fg")
     job.close()
+    os.unlink(over)
     job = Job(skep("sh", "-c", script))
     job.read(until=DRAW)
     job.type(b"\x1a")
     job.event()
     before = len(job.output)
     job.proceed(b"b")
+    job.read(1)
+    open(over, "w").close()
     check(job.event() == ("ended", 6), "bg: goes on to its end")
     check(not DRAW.findall(job.output[before:]), "bg: no live line while another process group has the foreground")
     job.close()
@@ -325,9 +348,12 @@ def terminal_is_its_own():
 
 
 def size_changes():
-    job = Job(skep("sh", "-c", "sleep 2.5"))
+    moved, wait = gate("moved")
+    job = Job(skep("sh", "-c", wait))
     job.read(until=DRAW)
     fcntl.ioctl(job.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
+    job.read(until=rb"\x1b\[1;39r")
+    open(moved, "w").close()
     job.event()
     check(b"\x1b[1;23r" in job.output and b"\x1b[1;39r" in job.output, "window size: the line moves to the new last row")
     region_given_back(job, "window size")
@@ -339,8 +365,8 @@ def shell_inside():
         return
     job = Job(skep("bash", "--norc", "-i"), env={"PS1": "PROMPT> "})
     job.read(until=rb"PROMPT> ")
-    job.type(b"sleep 60\n")
-    job.read(0.8)
+    job.type(b"sleep 600\n")
+    until(lambda: job.read(0.1) or subprocess.run(["pgrep", "-P", str(job.children()[0]), "-x", "sleep"], stdout=subprocess.DEVNULL).returncode == 0, "sleep")
     job.type(b"\x03")
     job.read(0.5)
     job.type(b"echo status $?\n")

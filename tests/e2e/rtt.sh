@@ -4,7 +4,6 @@
 # loopback and over a link of known delay, with socket storage and with hash maps (rtt.py).
 # Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
-. "$(dirname "$0")/../attempts.sh"
 name=rtt near=skep-near-$$ far=skep-far-$$
 . "$(dirname "$0")/probe_lib.sh"
 needs_probe net

@@ -53,7 +53,7 @@ class Daemon:
         os.rename(path + ".new", path)
 
     def ask(self, *request):
-        return subprocess.run([skep, *request, "--socket", self.conf + ".sock"], capture_output=True, text=True, timeout=30)
+        return subprocess.run([skep, *request, "--socket", self.conf + ".sock"], capture_output=True, text=True, timeout=testing.PATIENCE)
 
     def reload(self, status=0):
         """Reloads by the socket, which answers at the end of the reload."""
@@ -76,16 +76,11 @@ class Daemon:
     def settle(self, wanted):
         """Waits until wanted(records so far) is true. skepd waits ten seconds for an exit event that the kernel skipped
         (core/process/track_wait.c)."""
-        end = time.monotonic() + 15
-        while time.monotonic() < end:
-            time.sleep(0.5)
-            with open(self.out) as f:
-                if wanted([json.loads(line) for line in f if line.endswith("\n")]):
-                    return
+        testing.until(lambda: wanted(testing.records(self.out)))
 
     def stop(self):
         self.process.terminate()
-        if self.process.wait(30) != 0:
+        if self.process.wait(testing.PATIENCE) != 0:
             sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, open(self.err).read()))
         return [json.loads(line) for line in open(self.out)]
 
@@ -288,10 +283,7 @@ def changes():
     # the last reload by the signal, as systemctl reload sends it
     generation = d.rules()["generation"]
     d.process.send_signal(signal.SIGHUP)
-    for _ in range(200):
-        if d.rules()["generation"] != generation:
-            break
-        time.sleep(0.1)
+    testing.until(lambda: d.rules()["generation"] != generation, "the reload by SIGHUP")
     time.sleep(2)  # until a scan finds the sleeper
     for s in storms:
         s.over = True

@@ -50,7 +50,7 @@ start
 run 3 "skep run beside skepd" setsid -w bash "$dir/session" "$dir"
 same_err=$(cat "$dir/err")
 [ -z "$same_err" ] || fail "skep run is silent beside skepd"
-sleep 1 # until skepd has stored the records of the last one
+wait_for python3 "$dir/ask.py" "$dir" # skepd has stored the records of the last one
 shows_size() { "$SKEP" plugins lake | grep -q "retention .* of [0-9.]* [MG]iB"; }
 wait_for shows_size || fail "skep plugins shows the lake's size and bound"
 kill -TERM "$daemon"

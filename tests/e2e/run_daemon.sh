@@ -77,7 +77,7 @@ run 0 "$what" env -u MAKEFLAGS -u MFLAGS make -f "$dir/Makefile"
 ask tasks recipe sleep
 ask parent recipe make
 what="why the processes of a run are in it"
-"$srun" --name why sh -c '"$SKEP" run --task held sleep 100; :' &
+"$srun" --name why sh -c '"$SKEP" run --task held sleep 600; :' &
 why=$!
 children="$children $why"
 wait_for begun why || fail "$what: did not begin"
@@ -127,7 +127,7 @@ as_member "$dir/bin/skep" runs --lake "$lake" --all --json >"$dir/out" 2>"$dir/e
 as_stranger recognize strange || fail "$what: $(cat "$dir/err")"
 
 what="another's process"
-sleep 60 &
+sleep 600 &
 children=$!
 wait_for "$SKEP" recognize $children || fail "$what: skepd does not know it"
 for words in reload "attach runqlat" "recognize $children" status; do

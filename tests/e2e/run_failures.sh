@@ -33,9 +33,9 @@ contains "killed: in words" "$work/err" "SIGKILL"
 if grep -qi "memory in cgroup" "$work/err"; then fail "killed: the report names memory as the cause"; else ok "killed: the report does not name memory as the cause"; fi
 
 # interrupted: run_signals.sh tests Ctrl-C on a terminal; here a kill reaches skep alone
-"$SKEP" run --lake "$lake" --json "$work/r.json" sleep 60 2>"$work/err" &
+"$SKEP" run --lake "$lake" --json "$work/r.json" sleep 600 2>"$work/err" &
 skep=$!
-for _ in $(seq 1200); do pgrep -P "$skep" -x sleep >/dev/null && break; sleep 0.1; done
+wait_for pgrep -P "$skep" -x sleep
 kill -TERM "$skep"
 wait "$skep"
 same "terminated: status" 143 "$?"
@@ -46,7 +46,7 @@ contains "terminated: in words" "$work/err" "SIGTERM"
 fixture hog
 group=
 limit=$((48 << 20))
-leave() { [ -z "$group" ] || { for _ in 1 2 3 4 5; do rmdir "$group" 2>/dev/null && break; sleep 0.2; done; }; rm -rf "$work"; }
+leave() { [ -z "$group" ] || wait_for rmdir "$group"; rm -rf "$work"; }
 trap leave EXIT
 if [ -d /sys/fs/cgroup/memory ]; then
 	group=/sys/fs/cgroup/memory/skep-e2e-$$

@@ -134,8 +134,8 @@ else
 	mkfifo "$work/records"
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/bin/skep" filter test "uid = 0" - <"$work/records" >/dev/null 2>&1 &
 	exec 9>"$work/records"
-	for _ in $(seq 1200); do [ "$(cat "/proc/$!/comm" 2>/dev/null)" != skep ] || break; sleep 0.1; done
-	sleep 0.3
+	dropped() { [ "$(cat "/proc/$!/comm")" = skep ] && grep -q '^CapEff:[[:space:]]*0*$' "/proc/$!/status"; }
+	wait_for dropped
 	same "setcap, a command that does not collect: no capability" "0000000000000000 0000000000000000" \
 		"$(sed -n 's/^Cap\(Prm\|Eff\):[[:space:]]*//p' "/proc/$!/status" | xargs)"
 	exec 9>&-

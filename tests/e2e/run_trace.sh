@@ -19,14 +19,8 @@ for o in json.load(sys.stdin): print(sys.argv[1], o["id"], o.get("name", o.get("
 }
 # The kernel frees objects after an RCU grace period or two; other programs of this machine may come and go meanwhile.
 gone() { # WHAT: waits until no new object is left
-	local left
-	for _ in $(seq 300); do
-		objects >"$work/after"
-		left=$(LC_ALL=C comm -13 "$work/before" "$work/after")
-		[ -n "$left" ] || { ok "$1"; return; }
-		sleep 0.1
-	done
-	fail "$1: left over: $left"
+	nothing() { objects >"$work/after" && [ -z "$(LC_ALL=C comm -13 "$work/before" "$work/after")" ]; }
+	if wait_for nothing; then ok "$1"; else fail "$1: left over: $(LC_ALL=C comm -13 "$work/before" "$work/after")"; fi
 }
 objects >"$work/before"
 sed -i '/^$/d' "$work/before"
@@ -36,12 +30,10 @@ same "a run" 3 "$?"
 gone "nothing is left after a run"
 
 # While skep runs some object must exist, or the check above proves nothing.
-"$SKEP" run --lake "$lake" --no-live --no-report sleep 30 &
+"$SKEP" run --lake "$lake" --no-live --no-report sleep 600 &
 skep=$!
-for _ in $(seq 600); do
-	child=$(pgrep -P "$skep" -x sleep) && break
-	sleep 0.1
-done
+wait_for pgrep -P "$skep" -x sleep
+child=$(pgrep -P "$skep" -x sleep)
 objects >"$work/during"
 [ -n "$(LC_ALL=C comm -13 "$work/before" "$work/during")" ] && ok "while it runs there are programs" || fail "no program while it runs"
 same "nothing is pinned while it runs" "$(grep -c ^/sys/fs/bpf "$work/before")" "$(grep -c ^/sys/fs/bpf "$work/during")"

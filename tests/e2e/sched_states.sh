@@ -4,6 +4,6 @@
 # Environment: EXACT_BIN.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 set -eu
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 exec "$EXACT_BIN/states"

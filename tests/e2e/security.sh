@@ -3,6 +3,7 @@
 # Checks the claims of docs/inside/security.md about a running skepd: which users may send requests, the modes of its
 # files, its remaining privileges, the configurations that it refuses; and the exit codes that scripts rely on.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
 command -v setpriv >/dev/null || { echo "skip: no setpriv"; exit 77; }
@@ -60,10 +61,10 @@ chown 0 "$work/skepd.conf"
 # ---- running --------------------------------------------------------------------------------
 (umask 0; exec "$SKEPD" -v -c "$work/skepd.conf" >"$work/log" 2>&1 </dev/null) &
 pid=$!
-for _ in $(seq 1200); do ! grep -q ' collects: ' "$work/log" || break; sleep 0.1; done
-grep -q ' collects: ' "$work/log" || { cat "$work/log"; fail "skepd does not start"; }
+wait_skepd "$pid" "$work/log" || exit $?
 for _ in $(seq 5); do /bin/true plantedargument; done
-sleep 2.5
+wait_for has 5 '"plantedargument"' "$work/out.ndjson"
+wait_for ls "$work"/state/lake/lake-*.db
 
 is "mode of the socket" "$(stat -c %a "$work/run/s.sock")" 660
 is "mode of its folder" "$(stat -c %a "$work/run")" 755
@@ -188,13 +189,13 @@ if other test -x "$SKEPD" 2>/dev/null; then
 		--inh-caps=$C --ambient-caps=$C --bounding-set=$C \
 		"$SKEPD" -c "$work/low.conf" >"$work/low.log" 2>&1 </dev/null &
 	low=$!
-	for _ in $(seq 1200); do ! grep -q ' collects: ' "$work/low.log" || break; sleep 0.1; done
+	wait_skepd $low "$work/low.log" || exit $?
 	is "its user, group and groups" "$(sed -nE 's/^(Uid|Gid|Groups):\s*//p' "/proc/$low/status" | tr -s '\t \n' ' ')" \
 		"65534 65534 65534 65534 65534 65534 65534 65534 "
 	is "its capabilities" "$(sed -nE 's/^Cap(Prm|Eff|Bnd|Amb|Inh):\s*//p' "/proc/$low/status" | sort | uniq -c | tr -s ' ' | tr '\n' ';')" \
 		" 2 0000000000000000; 3 000000c000080000;"
 	/bin/true of-another-user
-	sleep 1.5
+	wait_for grep -q '"of-another-user"' "$work/low/out"
 	rc=0
 	kill -TERM $low
 	wait $low || rc=$?

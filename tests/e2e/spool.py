@@ -13,12 +13,11 @@ import time
 import urllib.request
 
 import testing
-from testing import check
+from testing import check, until
 
 work, faultd = sys.argv[1:3]
 skep, exact = os.environ.get("SKEP", "skep"), os.environ["EXACT_BIN"]
 tiny = os.path.realpath(shutil.copy(exact + "/tiny", work + "/tiny"))  # other tests run the original beside this one
-slow = 3 if os.environ.get("SKEP_SANITIZE") else 1
 spool, disk, out, err = work + "/disk/spool.db", work + "/disk", work + "/out.jsonl", work + "/err"
 
 
@@ -35,15 +34,6 @@ json.dump({"interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket"
            "spool": {"path": spool, "max_bytes": "16MiB", "reserve": 0}, "probes": [{"plugin": "proc"}],
            "sinks": [{"plugin": "file", "path": out, "streams": ["process.exit"]},
                      {"plugin": "http", "name": "hq", "url": "http://127.0.0.1:%d/hq" % port, "streams": ["process.exit"]}]}, open(conf, "w"))
-
-
-def within(seconds, true):
-    end = time.monotonic() + seconds * slow
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.1)
-    return bool(true())
 
 
 def ours(r):
@@ -84,22 +74,22 @@ def lag():
 
 open(out, "w").close()
 open(work + "/taken", "a").close()
-d = testing.start(conf, err, seconds=30 * slow)
+d = testing.start(conf, err)
 
 script("503")
 before, n = storm(300)
-check("a receiver that is away: the other sink gets all records at once", within(12, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
-check("and skep status reports how far the first is behind, and why", within(10, lambda: lag().get("lag_records", 0) > 0 and "503" in lag()["why"]), lag())
+check("a receiver that is away: the other sink gets all records at once", until(lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+check("and skep status reports how far the first is behind, and why", until(lambda: lag().get("lag_records", 0) > 0 and "503" in lag()["why"]), lag())
 first = new_in_file(before)
 d.send_signal(signal.SIGKILL)
 d.wait()
-d = testing.start(conf, err, seconds=30 * slow)
+d = testing.start(conf, err)
 before, n = storm(200)
-check("skepd was killed: the next one continues, and the other sink gets all records", within(15, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+check("skepd was killed: the next one continues, and the other sink gets all records", until(lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
 first |= new_in_file(before)
 script("200")
 d.send_signal(signal.SIGHUP)  # the sink's backoff starts anew
-check("the receiver is back: it gets all records of both skepds", within(70, lambda: first <= set(at_receiver())), "%d missing" % len(first - set(at_receiver())))
+check("the receiver is back: it gets all records of both skepds", until(lambda: first <= set(at_receiver())), "%d missing" % len(first - set(at_receiver())))
 images = collections.defaultdict(set)
 for r in map(json.loads, (line for line in open(out) if line.endswith("\n"))):
     images[r["upid"]].add(r["image"])
@@ -108,11 +98,11 @@ check("the receiver has each image of a process once", not [u for u in first if 
 
 script("401")
 before, n = storm(100)
-check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "keeps its records until this is mended" in testing.text(err), lag())
-within(12, lambda: len(new_in_file(before)) == n)
+check("a refused token: skepd logs it and holds the sink", until(lambda: lag().get("held")) and "keeps its records until this is mended" in testing.text(err), lag())
+until(lambda: len(new_in_file(before)) == n)
 script("200")
 d.send_signal(signal.SIGHUP)
-check("a new token and a reload: the sink gets all records", within(15, lambda: new_in_file(before) <= set(at_receiver()) and len(new_in_file(before)) == n),
+check("a new token and a reload: the sink gets all records", until(lambda: new_in_file(before) <= set(at_receiver()) and len(new_in_file(before)) == n),
       "%d missing" % len(new_in_file(before) - set(at_receiver())))
 
 def ask(*words, status=0):
@@ -124,8 +114,8 @@ def ask(*words, status=0):
 
 script("400")
 before, n = storm(50)
-within(12, lambda: len(new_in_file(before)) == n)
-within(10, lambda: json.loads(ask("dead", "--spool", spool, "--json")))
+until(lambda: len(new_in_file(before)) == n)
+until(lambda: json.loads(ask("dead", "--spool", spool, "--json")))
 dead = json.loads(ask("dead", "--spool", spool, "--json"))
 check("the spool stores a batch refused for good, with the receiver's message", dead and all(b["sink"] == "hq" and b["status"] == 400 and b["why"] for b in dead) and
       sum(b["records"] for b in dead) >= n, dead[:2])
@@ -142,22 +132,22 @@ except OSError:
     pass
 before, n = storm(200)
 check("a full disk: both sinks get all records from memory",
-      within(20, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
+      until(lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
-full = within(20, lambda: "cannot write to the spool" in testing.text(err))
+full = until(lambda: "cannot write to the spool" in testing.text(err))
 unwritable = "spool      " + spool + " cannot be written: "
 check("skep status says that the spool cannot be written",
-      within(20, lambda: unwritable in subprocess.run([skep, "status", "--socket", work + "/sock"], capture_output=True, text=True).stdout))
+      until(lambda: unwritable in subprocess.run([skep, "status", "--socket", work + "/sock"], capture_output=True, text=True).stdout))
 try:
     filler.close()
 except OSError:
     pass
 os.unlink(disk + "/filler")
-check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool is writable again" in testing.text(err)), testing.text(err)[-500:])
+check("skepd logs the full disk, and when it has room again", full and until(lambda: "the spool is writable again" in testing.text(err)), testing.text(err)[-500:])
 
 script("503")
 before, n = storm(200)
-within(12, lambda: len(new_in_file(before)) == n)
+until(lambda: len(new_in_file(before)) == n)
 testing.stop(d, err)
 waiting = json.loads(ask("status", "--spool", spool, "--json"))["records"]
 said_so = ask("recover", spool, "--spool", work + "/other.db")
@@ -205,11 +195,11 @@ with open(spool, "r+b") as f:  # every page but the first is bad
         f.write(bytes([0xa5]) * 64)
 status = subprocess.run([skep, "spool", "check", "--spool", spool], capture_output=True, text=True)
 check("a damaged spool: skep spool check reports it", status.returncode == 1, status)
-d = testing.start(conf, err, seconds=30 * slow)
+d = testing.start(conf, err)
 script("200")
 before, n = storm(100)
 check("skepd runs with a damaged spool, and both sinks get new records",
-      within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
+      until(lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
 check("skepd logs the damage and puts the file aside", "began a new one" in testing.text(err) and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
 testing.stop(d, err)

@@ -4,6 +4,7 @@
 # is a part of the trace in its leader's context, its tasks are spans of the run, and a process with another context has
 # a span below that context. Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. About two seconds.
 set -eu
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
 otlp=yes
@@ -27,7 +28,7 @@ sink=
 if [ $otlp = yes ]; then
 	python3 "${abs_srcdir:-.}/tests/otlp/receiver.py" "$work/got" >"$work/port" &
 	receiver=$!
-	for _ in $(seq 1200); do [ -s "$work/port" ] && break; sleep 0.1; done
+	wait_for test -s "$work/port"
 	sink=', { "plugin": "otlp", "endpoint": "http://127.0.0.1:'$(cat "$work/port")'", "signals": [ "traces" ], "span_threshold": "10s" }'
 fi
 # A child of init: a session below it is a run without skep run. The variables follow longer ones, after the first
@@ -45,12 +46,7 @@ touch "$work/done"
 END
 export work outer inner other
 (setsid bash "$work/service" </dev/null >/dev/null 2>&1 & echo $! >"$work/pid")
-parent=
-for _ in $(seq 50); do
-	parent=$(awk '$1 == "PPid:" { print $2 }' "/proc/$(cat "$work/pid")/status")
-	[ "$parent" != 1 ] || break
-	sleep 0.1
-done
+parent=$(awk '$1 == "PPid:" { print $2 }' "/proc/$(cat "$work/pid")/status")
 [ "$parent" = 1 ] || { echo "skip: orphans here are not given to process 1"; exit 77; }
 # A process older than skepd: /proc still has a part of its environment.
 SKEP_TASK=early SECRET=hunter2 sleep 3600 &
@@ -62,17 +58,15 @@ cat >"$work/skepd.conf" <<END
 END
 "$SKEPD" -q -c "$work/skepd.conf" 2>"$work/err" &
 daemon=$!
-for _ in $(seq 600); do SKEP_SOCKET=$work/s "$SKEP" status >"$work/status" 2>&1 && break; sleep 0.1; done
-
+wait_for "$SKEP" status --socket "$work/s"
 # Until skepd has read the processes that are older than it: from then on a session below the service is a run.
-for _ in $(seq 1200); do ! grep -q '"run":"2[^"]*","pipeline":"[^"]*","task":"before"' "$work/out.json" || break; sleep 0.1; done
+wait_for grep -q '"run":"2[^"]*","pipeline":"[^"]*","task":"before"' "$work/out.json"
 touch "$work/go"
-for _ in $(seq 600); do [ -e "$work/done" ] && break; sleep 0.1; done
-[ -e "$work/done" ] || { echo "the processes under test have not run"; exit 1; }
+wait_for test -e "$work/done" || { echo "the processes under test have not run"; exit 1; }
 kill "$early"
 wait "$early" || :
 early=
-sleep 0.3
+wait_for grep -q '"process.exit".*"task":"early".*"last":true' "$work/out.json"
 kill "$daemon"
 wait "$daemon" || { cat "$work/err"; exit 1; }
 daemon=

@@ -79,7 +79,7 @@ be_stranger() { cd / && exec setpriv --reuid $stranger --regid $stranger --clear
 as_stranger() { (be_stranger "$@"); }
 as_stranger "$dir/skep" top --json >"$dir/out" 2>"$dir/err" || fail "$what"
 json 'o["rows"] == []'
-be_stranger "$dir/skep" run --no-live --no-report --name mine sleep 60 >/dev/null 2>&1 </dev/null &
+be_stranger "$dir/skep" run --no-live --no-report --name mine sleep 600 >/dev/null 2>&1 </dev/null &
 children="$children $!" mine=$!
 own() { as_stranger "$dir/skep" top --json >"$dir/out" 2>"$dir/err" && grep -q '"name": "mine"' "$dir/out"; }
 wait_for own || fail "$what: without the own run"

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from testing import text
+from testing import PATIENCE, text
 
 
 class Cluster:
@@ -75,7 +75,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         self.until(lambda: b"idle" in subprocess.run(["sinfo", "-h"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout,
                    "an idle node")
 
-    def until(self, done, what, seconds=30):
+    def until(self, done, what, seconds=PATIENCE):
         end = time.monotonic() + seconds
         while not done():
             if time.monotonic() > end:

@@ -11,6 +11,8 @@ import subprocess
 import time
 import uuid
 
+from testing import PATIENCE
+
 STEP_HOW = {0: "daemon", 1: "fail-first"}  # of task 0 a daemon outlives its task, task 1 fails and is tried again
 
 
@@ -361,7 +363,7 @@ def systemd(w, step, jobs, Task):
         return None, None
     s.write_plans()
     subprocess.run([manager], env={**os.environ, "STAND_IN": w + "/manager"})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     for folder in sorted(folders, key=len, reverse=True):
         while open(folder + "/cgroup.procs").read() and time.monotonic() < deadline:  # the units' daemons
             time.sleep(0.1)

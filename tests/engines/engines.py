@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import time
 import drivers
 import testing
 from cluster import Cluster
-from testing import check, start, stop, text
+from testing import check, start, stop, text, until
 
 top, engines = sys.argv[1], sys.argv[2:]
 JOBS = int(os.environ.get("ENGINE_JOBS", "20"))  # tasks of each run
@@ -347,6 +348,12 @@ def seconds(t):
     return calendar.timegm(time.strptime(head.rstrip("Z"), "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest.rstrip("Z") or "0"))
 
 
+def image_of(images, w, run, key):
+    """The last image of the process that said so: another process may have had its pid."""
+    said = [f["upid"] for f in images if {run, key} <= set(f["argv"] or []) and any(w in word for word in f["argv"])]
+    return ([f for f in images if f["upid"] in said] or images or [{}])[-1]
+
+
 KEYED = ("slurm", "airflow", "jenkins")  # a run that a key joins may stay open after its last process, for the next one
 NO_TASKS = ("cron", "luigi", "systemd")  # no exec shows where a task begins
 
@@ -378,7 +385,7 @@ def judge(engine, w, truth, tolerance, out):
     right_run = right_task = 0
     task_of, missed = {}, []
     for pid, run, key in said:
-        mine = images.get(int(pid), [{}])[-1]
+        mine = image_of(images.get(int(pid), []), w, run, key)
         in_run = folder.get(mine.get("run")) == run
         right_run += in_run
         if key == "none":  # what make's $(shell ...) starts belongs to no task
@@ -435,17 +442,23 @@ def judge(engine, w, truth, tolerance, out):
               "%d of %d" % (late, len(truth)))
 
 
+def known(pid):
+    """skepd has read what the process executes."""
+    command = [os.environ["SKEP"], "recognize", "--json", "--socket", top + "/sock", str(pid)]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
 def recognize():
     """skep recognize says why a process is where it is, and checks a table."""
     skep = os.environ["SKEP"]
-    shell = subprocess.Popen(["sh", "-c", "echo 4 | xargs sleep"], cwd=top)
-    children, deadline = [], time.monotonic() + 10
-    while not children and time.monotonic() < deadline:
-        found = subprocess.run(["pgrep", "-P", str(shell.pid), "-x", "xargs"], stdout=subprocess.PIPE, text=True).stdout.split()
-        children = subprocess.run(["pgrep", "-P", found[0], "-x", "sleep"], stdout=subprocess.PIPE,
-                                  text=True).stdout.split() if found else []
-        time.sleep(0.1)
-    time.sleep(1)  # skepd drains its ring
+    shell = subprocess.Popen(["sh", "-c", "echo 600 | xargs sleep"], cwd=top, stderr=subprocess.DEVNULL)
+
+    def child(pid, name):
+        return until(lambda: subprocess.run(["pgrep", "-P", pid, "-x", name], stdout=subprocess.PIPE, text=True).stdout.split(), name)
+
+    found = child(str(shell.pid), "xargs")
+    children = child(found[0], "sleep")
+    until(lambda: known(children[0]), "skep recognize")
     answer = subprocess.run([skep, "recognize", "--json", "--socket", top + "/sock", children[0]], stdout=subprocess.PIPE)
     a = json.loads(answer.stdout)
     check("skep recognize: run, task and the recognizer's place",
@@ -456,6 +469,7 @@ def recognize():
     check("skep recognize: for people", "xargs (launcher) process %s" % found[0] in said, said)
     check("skep recognize: a process that is not there",
           subprocess.run([skep, "recognize", "--socket", top + "/sock", "999999999"], stderr=subprocess.DEVNULL).returncode == 1)
+    os.kill(int(children[0]), signal.SIGTERM)
     shell.wait()
     check("skep recognize --check: the built-in tables hold",
           subprocess.run([skep, "recognize", "--check"], stdout=subprocess.DEVNULL).returncode == 0)
@@ -467,6 +481,16 @@ def recognize():
           bad.stderr)
 
 
+def swept(out):
+    """Waits for the end of skepd's first sweep. Until then skepd places no process below one that it has not found yet, and a
+    short process is in no task."""
+    def in_task():
+        subprocess.run(["sh", "-c", "echo swept | xargs /bin/true"], cwd=top, check=True)
+        return any(r["task_id"] for r in testing.records(out, "process.exit") if r["argv"][1:] == ["swept"])
+
+    until(in_task, "a task of xargs")
+
+
 NOBODY = 65534
 
 
@@ -476,15 +500,18 @@ def forge():
     os.makedirs(w)
     os.chmod(top, 0o755)
     stepd = shutil.copy("/bin/bash", w + "/slurmstepd")
-    job = "SLURM_JOB_ID=7077 SLURM_JOB_NAME=secret bash -c 'sleep 1; :'; :"
-    dag = "AIRFLOW_CTX_DAG_ID=secret AIRFLOW_CTX_TASK_ID=t AIRFLOW_CTX_DAG_RUN_ID=r1 bash -c 'sleep 1; :'; :"
+    stays = "bash -c 'until [ -e %s/over ]; do sleep 0.1; done'; :" % w
+    job = "SLURM_JOB_ID=7077 SLURM_JOB_NAME=secret " + stays
+    dag = "AIRFLOW_CTX_DAG_ID=secret AIRFLOW_CTX_TASK_ID=t AIRFLOW_CTX_DAG_RUN_ID=r1 " + stays
     commands = [[stepd, "-c", job],
-                [shutil.copy("/bin/bash", w + "/snakemake"), "-c", "sleep 1; :", "-s", "secret.smk", "--target-jobs", "align:s=1", "--wait-for-files",
+                [shutil.copy("/bin/bash", w + "/snakemake"), "-c", stays, "-s", "secret.smk", "--target-jobs", "align:s=1", "--wait-for-files",
                  "/data/secret/.snakemake/tmp.ab12cd34"],
                 [shutil.copy("/bin/bash", w + "/airflow"), "-c", dag]]
     started = [subprocess.Popen(c, cwd="/", start_new_session=True) for c in commands]
-    time.sleep(0.3)
+    until(lambda: all(known(p.pid) for p in started), "skep recognize")
     started += [subprocess.Popen(c, cwd="/", start_new_session=True, user=NOBODY, group=NOBODY, extra_groups=[]) for c in commands]
+    until(lambda: all(known(p.pid) for p in started), "skep recognize")
+    open(w + "/over", "w").close()
     return [p.wait() for p in started]
 
 
@@ -584,6 +611,7 @@ def main():
         "control": {"socket": os.path.join(top, "sock")},
     }))
     daemon = start(conf, log)
+    swept(out)
     with concurrent.futures.ThreadPoolExecutor(len(engines)) as pool:  # all engines at once
         running = {e: pool.submit(run_engine, e) for e in engines}
         for _ in range(restarts):
@@ -595,7 +623,8 @@ def main():
     forge()
     in_pod = pods()
     recognize()
-    time.sleep(3)  # the daemons that tasks left behind end
+    said = {line.split()[0] for path in glob.glob(top + "/*/pids") for line in text(path).splitlines()}
+    until(lambda: said <= {str(fields_of(r)["pid"]) for r in testing.records(out, "process.exit") if r["last"]})
     stop(daemon, log)
     forged(out)
     in_pods(out, in_pod)

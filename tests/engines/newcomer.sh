@@ -8,6 +8,7 @@
 # Needs root and snakemake; runs cwltool and Slurm where they are installed. SKEP, SKEPD, SKEP_PLUGIN_DIRS:
 # by default those of the build folder in which it is started.
 set -euo pipefail
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 export SKEP=${SKEP:-$PWD/skep} SKEPD=${SKEPD:-$PWD/skepd} SKEP_PLUGIN_DIRS=${SKEP_PLUGIN_DIRS:-$PWD/plugins-run}
 [ -x "$SKEPD" ] || { echo "newcomer: no skepd in $PWD: build first, or set SKEP, SKEPD and SKEP_PLUGIN_DIRS" >&2; exit 2; }
@@ -60,12 +61,7 @@ caps=-all,+bpf,+perfmon,+sys_ptrace
 ) 2>"$work/log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null; wait' EXIT
-for _ in {1..200}; do
-	! grep -q ' collects: ' "$work/log" || break
-	kill -0 $daemon 2>/dev/null || break
-	sleep 0.1
-done
-grep -q ' collects: ' "$work/log" || { echo "FAIL - skepd does not collect: $(tail -5 "$work/log")"; exit 1; }
+wait_skepd $daemon "$work/log" || exit $?
 
 cat >"$work/jobs.sh" <<'END'
 mkdir ~/rnaseq ~/cwl ~/hpc

@@ -7,6 +7,7 @@
 # engines). SKEPD, SKEP_PLUGIN_DIRS: by default those of the build folder in which it is started.
 # RUNTIMES_KEEP: a folder for copies of the state files.
 set -u
+. "$(dirname "$0")/../wait.sh"
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF, containers)"
 export SKEPD=${SKEPD:-$PWD/skepd} SKEP_PLUGIN_DIRS=${SKEP_PLUGIN_DIRS:-$PWD/plugins-run}
@@ -59,17 +60,6 @@ ended() {
 }
 trap ended EXIT
 trap 'exit 1' INT TERM HUP
-# within TENTHS COMMAND...: it succeeds, sooner or later
-within() {
-	local n=$1
-	shift
-	for _ in $(seq "$n"); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.1
-	done
-	return 1
-}
-
 cat >"$work/skepd.conf" <<END
 { "interval": "10s", "pod_logs": "", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false },
   "probes": [ { "plugin": "proc", "required": true } ],
@@ -77,13 +67,14 @@ cat >"$work/skepd.conf" <<END
 END
 started "$SKEPD" -c "$work/skepd.conf"
 daemon=$!
-within 100 grep -q collects "$work/skepd.log" || { tail -3 "$work/skepd.log"; exit 1; }
+wait_skepd $daemon "$work/skepd.log" || exit $?
 
 parts=
 started dockerd --iptables=false --ip6tables=false --bridge=none --storage-driver=vfs \
 	--exec-opt native.cgroupdriver=cgroupfs --host unix:///run/docker.sock
 export DOCKER_HOST=unix:///run/docker.sock
-if within 200 docker version && tar c -C "$work/rootfs" . |
+wait_for sh -c 'docker version || ! kill -0 "$0"' $!
+if docker version >/dev/null 2>&1 && tar c -C "$work/rootfs" . |
 	docker import -c 'CMD ["sleep", "1000"]' -c 'ENV PATH=/bin' - skep-test:1 >"$work/import" 2>&1 &&
 	docker run --cidfile "$work/cid" --network none --name skep-web skep-test:1 sh -c 'sleep 0.3; : skep-docker' \
 		>"$work/run" 2>&1; then
@@ -109,7 +100,7 @@ if [ -e "$work/image.tar" ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null; th
 		runtime_type = "io.containerd.runc.v2"
 	END
 	started containerd --config "$work/containerd.toml"
-	within 100 ctr version
+	wait_for ctr version
 	if ctr -n k8s.io images import --snapshotter native "$work/image.tar" >"$work/import" 2>&1 &&
 		/usr/bin/python3 -B "$here/cri.py" /run/containerd/containerd.sock docker.io/library/skep-test:1 \
 			sh -c 'sleep 0.3; : skep-cri' >"$work/cri" 2>&1; then
@@ -125,7 +116,7 @@ if [ -n "${RUNTIMES_KEEP:-}" ]; then
 	cp "$work"/cri-*.json "$RUNTIMES_KEEP/" 2>/dev/null
 fi
 [ -n "$parts" ] || skip "no daemon runs a container here"
-sleep 1
+recorded "$work/out"
 kill "$daemon"
 wait "$daemon"
 /usr/bin/python3 - "$work/out" "$parts" <<'END'

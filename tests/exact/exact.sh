@@ -4,7 +4,7 @@
 # (wait4, /proc/PID/io). Environment: SKEP, SKEP_PLUGIN_DIRS, EXACT_BIN (where workload, drive, storm, tiny are),
 # LONGEST (ms; default 2000).
 set -eu
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-exact.XXXXXX")

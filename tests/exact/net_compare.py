@@ -29,6 +29,8 @@ def add(to, pid, key, n):
 
 
 for line in open(records):
+    if not line.endswith("\n"):  # skepd writes it now
+        continue
     r = json.loads(line)
     pid = int(r["upid"].split("-")[1]) if r.get("upid") else 0
     if r["stream"] == "process.exit":

@@ -182,7 +182,7 @@ static uint64_t own_cpu_ns(void)
 /* Children `from` to `to` on one CPU: their tasks against the sampler's view. */
 static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 {
-	double wall, ours, runs[CHILDREN] = { 0 }, waits[CHILDREN] = { 0 }, all = 0;
+	double wall, ours, runs[CHILDREN] = { 0 }, busy[CHILDREN] = { 0 }, all = 0;
 	static uint32_t random = 1;
 	struct timespec a, b;
 
@@ -201,8 +201,7 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 	}
 	ours = (double)own_cpu_ns() - ours;
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	/* the sampler's own time is no other process's: a process that the sampler displaces counts as running */
-	wall = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec) - ours;
+	wall = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
 	for (unsigned i = from; i <= to; i++) {
 		uint64_t ran, waited;
 
@@ -211,15 +210,15 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 			return;
 		}
 		booked(children[i].pid, &ran, &waited);
-		runs[i] = (double)(ran - children[i].ran_ns) / wall;
-		waits[i] = (double)(waited - children[i].waited_ns) / wall - runs[i] * ours / wall;
+		busy[i] = (double)(ran - children[i].ran_ns + waited - children[i].waited_ns) / wall;
+		/* the sampler's own time is no other process's: a process that the sampler displaces counts as running */
+		runs[i] = (double)(ran - children[i].ran_ns) / (wall - ours);
 		all += runs[i];
 	}
 	for (unsigned i = from; i <= to; i++) {
 		const uint64_t *in = children[i].seen.in;
 
-		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i],
-		     runs[i] + waits[i] - 0.15);
+		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], busy[i], busy[i] - 0.15);
 		/*
 		 * With others on this CPU the sampler has to wait too, and runs when another process has just run. A
 		 * kernel thread may run between at any time, so the test demands half of the expected share; if the
@@ -231,11 +230,11 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 			printf("# %s: %.3f of the time only, the CPU is shared with others; running is not compared\n",
 			       names[i], runs[i]);
 		if (i == SLEEP)
-			want(i, "sleeping", in[SCHED_SLEEPING], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
+			want(i, "sleeping", in[SCHED_SLEEPING], 1 - busy[i], 0.85 - busy[i]);
 		if (i == VFORK)
-			want(i, "blocked", in[SCHED_BLOCKED], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
+			want(i, "blocked", in[SCHED_BLOCKED], 1 - busy[i], 0.85 - busy[i]);
 		if (i == DISK)
-			want(i, "iowait", in[SCHED_IOWAIT], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
+			want(i, "iowait", in[SCHED_IOWAIT], 1 - busy[i], 0.85 - busy[i]);
 		end(i);
 	}
 }

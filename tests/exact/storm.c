@@ -5,9 +5,11 @@
  *
  *   storm PROGRAM RATE SECONDS     prints {"processes": N, "cpu_us": SUM, "seconds": S}
  *
+ * SIGTERM ends it earlier.
  * posix_spawn (vfork inside), one after the other; RATE 0: as fast as it goes.
  */
 #include <errno.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,14 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static volatile sig_atomic_t over;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	over = 1;
+}
+
 int main(int argc, char **argv)
 {
 	char *child[] = { argc > 1 ? argv[1] : NULL, (char *)"one", (char *)"two", (char *)"--three=3", NULL };
@@ -37,7 +47,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: storm PROGRAM RATE SECONDS\n");
 		return 2;
 	}
-	while (now() - begin < seconds) {
+	signal(SIGTERM, on_term);
+	while (!over && now() - begin < seconds) {
 		struct rusage ru;
 		pid_t pid;
 

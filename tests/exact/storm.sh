@@ -5,7 +5,7 @@
 # alone does not reach the rate on slow hosts. The test prints the reached rate; a host that cannot start that many does
 # not fail it.
 set -eu
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-storm.XXXXXX")
@@ -65,12 +65,7 @@ END
 "$SKEPD" -v -c "$work/conf" 2>"$work/log" &
 skepd=$!
 trap 'kill -KILL $skepd 2>/dev/null || :; rm -rf "$work"' EXIT
-i=0
-until grep -q ' collects: ' "$work/log"; do
-	i=$((i + 1))
-	[ $i -lt 100 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
-	sleep 0.1
-done
+wait_skepd $skepd "$work/log" || exit $?
 "$work/two"
 kill -TERM $skepd
 wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }

@@ -42,7 +42,7 @@ def end(child, seconds=30):
 
 
 def within(seconds, true):
-    until = time.monotonic() + seconds
+    until = time.monotonic() + max(seconds, 120)  # ends a hang
     while not true():
         if time.monotonic() > until:
             return False

@@ -5,6 +5,7 @@
 # no privilege; 77 without prometheus.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: third-party servers are queried by the build without them"; exit 77; }
 set -eu
+. "$(dirname "$0")/../wait.sh"
 work=$(mktemp -d)
 pids=()
 cleanup() {
@@ -27,12 +28,8 @@ sed "s/@PORT@/$port/; s/@WEB@/$web/; s/@VICTORIA@/$vm/; s,@PLUGINS@,${SKEP_PLUGI
 "${SKEPD:-./skepd}" -c "$work/skepd.conf" >"$work/skepd.log" 2>&1 &
 pids+=($!)
 
-# waits until a page has the probe's counters
-for ((i = 0; i < 100; i++)); do
-	curl -sf "http://127.0.0.1:$port/metrics" -o "$work/plain" && grep -q '^skep_system_cpu_time_user_seconds_total{' "$work/plain" && break
-	kill -0 "${pids[0]}" 2>/dev/null || { cat "$work/skepd.log" >&2; die "skepd has ended"; }
-	sleep 0.1
-done
+page() { curl -sf "http://127.0.0.1:$port/metrics" -o "$work/plain" && grep -q '^skep_system_cpu_time_user_seconds_total{' "$work/plain"; }
+wait_for eval 'page || ! kill -0 "${pids[0]}"'
 grep -q '^skep_system_cpu_time_user_seconds_total{.*host="h1"' "$work/plain" || { cat "$work/skepd.log" >&2; die "no figure of the host on the page"; }
 curl -sf "http://127.0.0.1:$port/-/healthy" | grep -q 'skep is there' || die "/-/healthy does not answer"
 
@@ -58,12 +55,8 @@ enough() { # HOST: it has six samples
 	local n
 	n=$(ask "count_over_time(skep_system_cpu_time_idle_seconds_total{cpu=\"all\",host=\"$1\"}[2m])") && [ "${n:-0}" -ge 6 ]
 }
-for ((i = 0; i < 600; i++)); do
-	! enough h1 || ! enough h2 || break
-	sleep 0.1
-done
 for h in h1 h2; do
-	enough $h || { tail -n 5 "$work/prometheus.log" "$work/skepd.log" >&2; die "the server has no six samples of $h in 60 s"; }
+	wait_for enough $h || { tail -n 5 "$work/prometheus.log" "$work/skepd.log" >&2; die "the server has no six samples of $h"; }
 done
 up=$(ask 'up{job="skep"}')
 [ "$up" = 1 ] || die "the server says up=$up"

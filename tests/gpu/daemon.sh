@@ -5,6 +5,7 @@
 # accounting); devices each interval; and `skep attach cuda` counts a process's calls. Environment: SKEPD, SKEP,
 # SKEP_PLUGIN_DIRS, abs_builddir.
 set -u
+. "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
 bin=${abs_builddir:-.}/tests/gpu
@@ -31,13 +32,9 @@ cat >"$work/conf" <<CONF
 CONF
 "$SKEPD" -c "$work/conf" 2>"$work/err" &
 daemon=$!
-tries=600
-until grep -q "collects:" "$work/err"; do
-	kill -0 "$daemon" 2>/dev/null || { cat "$work/err"; echo "skip: collecting is not possible here"; exit 77; }
-	tries=$((tries - 1))
-	[ $tries -gt 0 ] || { cat "$work/err"; echo "FAIL - skepd does not start"; exit 1; }
-	sleep 0.1
-done
+wait_skepd "$daemon" "$work/err" || exit $?
+# passes N: waits until skepd has looked at the device N times more
+passes() { wait_for has $(($(grep -c '"stream":"gpu.device"' "$work/out.jsonl") + $1)) '"stream":"gpu.device"' "$work/out.jsonl"; }
 
 # a process that holds the device and uses it half of the time
 mkfifo "$work/in"
@@ -45,28 +42,18 @@ mkfifo "$work/in"
 load=$!
 exec 3>"$work/in"
 script "set util 50" "set energy_mj 1000" "holder $load 4096"
-sleep 1
+passes 5
 script "set util 50" "set energy_mj 11000" "holder $load 8192"
-sleep 1
+passes 5
 
-"$SKEP" attach cuda --socket "$work/sock" --pid "$load" --for 30s --json >"$work/attach.jsonl" 2>"$work/attach.err" 3>&- &
+"$SKEP" attach cuda --socket "$work/sock" --pid "$load" --for 10m --json >"$work/attach.jsonl" 2>"$work/attach.err" 3>&- &
 attach=$!
-tries=600
-until grep -q "cuda attached" "$work/err" && [ "$(cat "$work/load.out")" = ready ]; do
-	kill -0 "$attach" 2>/dev/null || { cat "$work/attach.err"; echo "skip: no uprobes here"; exit 77; }
-	tries=$((tries - 1))
-	[ $tries -gt 0 ] || { cat "$work/err" "$work/attach.err"; echo "FAIL - cuda does not attach"; exit 1; }
-	sleep 0.1
-done
-sleep 1 # a thread of the pool attaches the probes
-echo go >&3
-tries=600
-until grep -q "^done" "$work/load.out"; do
-	tries=$((tries - 1))
-	[ $tries -gt 0 ] || { echo "FAIL - the load does not end"; exit 1; }
-	sleep 0.1
-done
-sleep 0.5
+attached() { grep -q "cuda attached" "$work/err" && [ "$(cat "$work/load.out")" = ready ]; }
+wait_for sh -c 'grep -q "cuda attached" "$1" || ! kill -0 "$0"' "$attach" "$work/err"
+wait_for attached || { cat "$work/attach.err"; echo "skip: no uprobes here"; exit 77; }
+echo probed >&3
+wait_for grep -q "^done" "$work/load.out" || { echo "FAIL - the load does not end"; exit 1; }
+passes 2
 exec 3>&- # it exits
 wait "$load"
 held=$load
@@ -74,24 +61,22 @@ load=
 wait "$attach"
 
 # a process that comes and goes between two passes: only the driver's accounting has it
+kill -STOP "$daemon"
 sleep 0.02 &
 short=$!
 wait $short
 now=$(date +%s)
 script "set util 0" "set energy_mj 11000" "account $short 25 0 12345 4000 ${now}000000 0"
-sleep 1.5
+kill -CONT "$daemon"
+wait_for grep -q '"stream":"process.exit".*"pid":'"$short," "$work/out.jsonl"
 
 # a process that holds the device, and of which no kernel runs until it is busy once more
 sleep 600 &
 load=$!
-# found STATE: waits for its finding, for a minute
+# found STATE: waits for its finding
 found() {
-	tries=600
-	until grep '"stream":"finding".*"kind":"gpu-held-idle"' "$work/out.jsonl" | grep "\"state\":\"$1\"" | grep -q "\"pid\":$load,"; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || { cat "$work/err"; echo "FAIL - a device held idle: no finding is $1"; exit 1; }
-		sleep 0.1
-	done
+	has_finding() { grep '"stream":"finding".*"kind":"gpu-held-idle"' "$work/out.jsonl" | grep "\"state\":\"$1\"" | grep -q "\"pid\":$load,"; }
+	wait_for has_finding "$1" || { cat "$work/err"; echo "FAIL - a device held idle: no finding is $1"; exit 1; }
 	echo "ok - a device held idle: $1"
 }
 script "set util 0" "set energy_mj 11000" "holder $load 4096"

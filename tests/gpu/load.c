@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/gpu/load.c - a program that calls a stand-in libcuda: load LIBRARY THREADS ROUNDS
- * Loads it (and deletes it, with LOAD_UNLINK in the environment), prints "ready", waits for a line, then each thread
- * does ROUNDS rounds; prints "done" and waits for the end of its input before it leaves.  One round: 3 launches, 1
+ * Loads it (and deletes it, with LOAD_UNLINK in the environment), prints "ready", waits for a line ("probed": and then
+ * until each function has a uprobe), then each thread does ROUNDS rounds; prints "done" and waits for the end of its input before it leaves.  One round: 3 launches, 1
  * graph, 1000 By to the device, 2 x 500 By back, 64 By within, 32 By to a peer, one 2D copy,
  * 4096 By allocated twice (once as 64 x 64), one freed, one wait of 1 ms.
  */
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
@@ -25,6 +26,17 @@ static int (*pitch)(unsigned long long *, size_t *, size_t, size_t, unsigned);
 static int (*release)(unsigned long long);
 static int (*synchronize)(void *);
 static long rounds;
+static const volatile unsigned char *code[16];
+static unsigned char before[16];
+static unsigned n_code;
+
+/* A uprobe replaces the first instruction of its function. */
+static void until_probed(void)
+{
+	for (unsigned i = 0; i < n_code; i++)
+		while (*code[i] == before[i])
+			usleep(10000);
+}
 
 static void *find(void *library, const char *name)
 {
@@ -34,6 +46,8 @@ static void *find(void *library, const char *name)
 		fprintf(stderr, "load: no %s\n", name);
 		exit(1);
 	}
+	code[n_code] = at;
+	before[n_code++] = *(unsigned char *)at;
 	return at;
 }
 
@@ -88,6 +102,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 0;
+	if (strcmp(line, "probed\n") == 0)
+		until_probed();
 	for (long i = 0; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, work, NULL))
 			return 1;

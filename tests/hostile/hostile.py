@@ -28,8 +28,6 @@ MIB = 1 << 20
 # push out the records that the test counts.
 LAKE_BYTES, SPOOL_BYTES, LOG_BYTES = 2048 * MIB, 64 * MIB, 4 * MIB
 MEMORY_BYTES = 256 * MIB  # of a build without sanitizers
-# A loaded host may leave any process without a CPU for a moment; a hanging loop lasts much longer.
-ANSWER_SECONDS = 5.0 if sanitized else 1.0
 
 conf = work + "/skepd.conf"
 sock = work + "/s.sock"
@@ -41,7 +39,7 @@ json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bp
            "sinks": [{"plugin": "lake", "path": work + "/lake", "max_bytes": LAKE_BYTES, "min_free": 0}, {"plugin": "file", "path": work + "/records.ndjson"}]}, open(conf, "w"))
 
 
-def ask(request, timeout=60):
+def ask(request, timeout=testing.PATIENCE):
     """The answer of the control socket, and the seconds that it took."""
     began = time.monotonic()
     s = socket.socket(socket.AF_UNIX)
@@ -85,7 +83,7 @@ def rows(sql):
 
 
 def start():
-    d = testing.start(conf, log_path, seconds=60)
+    d = testing.start(conf, log_path)
     os.chmod(sock, 0o777)  # the file's mode would keep the hostile user out; with this mode skepd has to check the connecting user
     return d
 
@@ -117,8 +115,8 @@ for trick in tricks:
 storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True, start_new_session=True)
 atexit.register(storm.kill)
 
-slowest, late, most, records, kill_at = 0.0, 0.0, 0, 0, time.monotonic() + seconds / 2
-end = time.monotonic() + seconds + 60
+slowest, most, records, kill_at = 0.0, 0, 0, time.monotonic() + seconds / 2
+end = time.monotonic() + seconds + testing.PATIENCE
 while storm.poll() is None and time.monotonic() < end:
     try:
         status, took = ask({"request": "status"})
@@ -131,29 +129,23 @@ while storm.poll() is None and time.monotonic() < end:
         daemon.kill()
         daemon.wait()
         daemon, kill_at = start(), None
-    began = time.monotonic()
     time.sleep(0.2)
-    late = max(late, time.monotonic() - began - 0.2)
 truth = json.loads(storm.communicate()[0])
 for trick, p in players:
     try:
-        check("trick %s ran to its end" % trick, p.wait(60) == 0, p.returncode)
+        check("trick %s ran to its end" % trick, p.wait(testing.PATIENCE) == 0, p.returncode)
     except subprocess.TimeoutExpired:
         p.kill()
         check("trick %s ran to its end" % trick, False, "it hangs")
-time.sleep(2)
-check("skepd answers within %.0f s" % ANSWER_SECONDS, slowest <= ANSWER_SECONDS + late, "%.2f s, and this program itself was %.2f s late" % (slowest, late))
 if not sanitized:
     check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
 
 TINY = "SELECT pid, start_boot_ns, image, run, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE CAST(dict.s AS BLOB) = CAST('%s' AS BLOB)" % os.path.realpath(exact + "/tiny")
 # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
-end = time.monotonic() + 20
-while time.monotonic() < end and len(rows(TINY)) < truth["processes"]:
-    time.sleep(1)
+testing.until(lambda: len(rows(TINY)) >= truth["processes"])
 status, _ = ask({"request": "status"})
 daemon.terminate()
-check("skepd ends with 0", daemon.wait(60) == 0, daemon.returncode)
+check("skepd ends with 0", daemon.wait(testing.PATIENCE) == 0, daemon.returncode)
 
 found = rows(TINY)
 keys = collections.Counter(r[:3] for r in found)

@@ -26,10 +26,9 @@ check() {
 # An emulated processor takes ten times as long for everything, and may stand still for a second.
 slow=1
 ! grep -q QEMU /proc/cpuinfo || slow=10
-# within SECONDS COMMAND...: it succeeds, sooner or later
+# within COMMAND...: it succeeds, sooner or later; ends a hang
 within() {
-	local until=$((SECONDS + $1 * slow))
-	shift
+	local until=$((SECONDS + 120 * slow))
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $until ] || { echo "not within the time: $*"; "$@"; return 1; }
 		sleep 0.1
@@ -46,7 +45,7 @@ collects() {
 	programs=$((programs + 1))
 	cp /bin/true "/usr/local/bin/$name-$programs"
 	"/usr/local/bin/$name-$programs"
-	within 30 grep -q "\"exe\": *\"/usr/local/bin/$name-$programs\"" $records
+	within grep -q "\"exe\": *\"/usr/local/bin/$name-$programs\"" $records
 }
 # the main process, which there must be: kill 0 would be for us
 main_pid() {
@@ -89,7 +88,7 @@ fi
 
 # ---- reads engines' files ---------------------------------------------------------------------
 check "skep status names the reader of engines' files" \
-	within 10 sh -c 'skep status | grep "read by skep-reader.service"'
+	within sh -c 'skep status | grep "read by skep-reader.service"'
 # engine_files WORDS: skep doctor says that. In a container its status is 1, for the pid namespace.
 engine_files() { { skep doctor --json || :; } | tr -d '\n' | grep -o '"fact": *"engine_files"[^}]*' | grep -- "$1"; }
 check "skep doctor names the reader of engines' files" engine_files "read as their users by skep-reader.service"
@@ -119,7 +118,7 @@ edit() { sed -i "s|$1|$2|" /etc/skep/skepd.conf && grep -qF -- "$2" /etc/skep/sk
 check "edit the configuration: one more sink" edit '"sinks": \[' \
 	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit", "task" ] },'
 check "systemctl reload" systemctl reload skepd
-check "the status line reports it" within 10 status_has '^reloaded: 9 probes, 2 sinks$'
+check "the status line reports it" within status_has '^reloaded: 9 probes, 2 sinks$'
 check "a process is recorded" collects
 if [ -e "$here/quick" ]; then
 	check "remove" dpkg -r skep
@@ -147,7 +146,7 @@ named() {
 	rules=$((rules + 1))
 	local rule=$name-rule-$rules
 	runuser -u worker -- setsid /usr/local/bin/snakemake "$1" "$rule"
-	within 20 grep -E "\"task\": *\"$rule\".*\"name_source\": *\"file\"" $records
+	within grep -E "\"task\": *\"$rule\".*\"name_source\": *\"file\"" $records
 }
 check "a task has its rule's name, from a file in a folder that only its user may open" named /home/worker/flow
 check "a task has its rule's name, from a file in /tmp" named /tmp/flow
@@ -162,12 +161,12 @@ check "the keeper is the same" test "$(reader_pid)" = "$old"
 check "the reader is restarted" systemctl restart skep-reader.service
 check "skepd connects to the new reader" named /home/worker/restarted
 check "the reader's socket is stopped" systemctl stop skep-reader.socket
-check "skep doctor has the remedy" within 5 engine_files "systemctl start skep-reader.socket"
+check "skep doctor has the remedy" within engine_files "systemctl start skep-reader.socket"
 check "the reader's socket is started" systemctl start skep-reader.socket
 
 printf '{ "rules": [ { "id": "out", "when": "exe = \\"/usr/local/bin/%s-out\\"", "verdict": "exclude" } ] }\n' "$name" >/etc/skep/filters.d/20-out.json
 check "a rule is added: reload" systemctl reload skepd
-check "skepd uses the new rule" within 10 sh -c 'skep rules | grep -qw out'
+check "skepd uses the new rule" within sh -c 'skep rules | grep -qw out'
 not_recorded() {
 	for _ in 1 2 3; do "/usr/local/bin/$name-out"; done
 	collects && ! grep "\"exe\": *\"/usr/local/bin/$name-out\"" $records
@@ -175,20 +174,20 @@ not_recorded() {
 check "skepd records other processes, but none that the rule excludes" not_recorded
 echo '{ "rules": [ { "id": "x", "when": "exe = ", "verdict": "exclude" } ] }' >/etc/skep/filters.d/30-wrong.json
 check "a wrong rule: systemctl reload fails" sh -c '! systemctl reload skepd'
-check "a wrong rule: the journal has file and line" within 5 journal_has '30-wrong.json:1:'
+check "a wrong rule: the journal has file and line" within journal_has '30-wrong.json:1:'
 check "a wrong rule: skepd keeps running" is ActiveState active
 kill -HUP "$(show MainPID)"
-check "SIGHUP past the check: refused, and the status line reports it" within 10 status_has '^reload refused, running configuration unchanged: .*30-wrong.json:1: '
+check "SIGHUP past the check: refused, and the status line reports it" within status_has '^reload refused, running configuration unchanged: .*30-wrong.json:1: '
 check "skepd still collects after the refused reload" collects
 rm /etc/skep/filters.d/30-wrong.json
 check "the wrong rule is removed: reload" systemctl reload skepd
 check "another package brings a rule: dpkg's trigger reloads" dpkg -i "$here/rules.deb"
-check "skepd uses the other package's rule" within 10 sh -c 'skep rules | grep -q ran-trigger'
+check "skepd uses the other package's rule" within sh -c 'skep rules | grep -q ran-trigger'
 check "another package brings a wrong rule: dpkg still installs it" dpkg -i "$here/broken.deb"
 cp "$log" /tmp/dpkg.log
 check "dpkg's output reports the wrong rule" grep -q 'the new rules were rejected' /tmp/dpkg.log
 check "purge that package: skepd accepts the rules again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "were rejected" /tmp/dpkg.log'
-check "the status line reports it" within 10 status_has '^reloaded'
+check "the status line reports it" within status_has '^reloaded'
 
 # ---- hangs, dies ----------------------------------------------------------------------------
 restarts=$(show NRestarts)
@@ -199,7 +198,7 @@ again() {
 	systemctl status --no-pager skepd
 	return 1
 }
-check "killed: systemd starts skepd again" within 20 again
+check "killed: systemd starts skepd again" within again
 check "skepd collects" collects
 check "the new skepd has a reader of engines' files" named /home/worker/killed
 # skepd pings twice in that time. With 2 s a virtual machine that stops for 1 s takes half of it, and systemd would kill
@@ -215,14 +214,14 @@ check "pings keep the watchdog quiet" is MainPID "$pid"
 restarts=$(show NRestarts)
 main_pid
 kill -STOP "$pid"
-check "a loop that hangs: the watchdog starts skepd again" within 30 again
-check "the journal has the watchdog's timeout" within 5 journal_has 'Watchdog timeout'
+check "a loop that hangs: the watchdog starts skepd again" within again
+check "the journal has the watchdog's timeout" within journal_has 'Watchdog timeout'
 rm -r /run/systemd/system/skepd.service.d
 systemctl daemon-reload
 # systemd 257 as the init of a container once failed to spawn its executor ("No such file or directory", result
 # resources) for a unit that had ended in the same moment. Restart= then starts the unit again.
 restarted() {
-	systemctl restart skepd || { [ "$(systemctl show -P Result skepd)" = resources ] && within 30 systemctl -q is-active skepd; }
+	systemctl restart skepd || { [ "$(systemctl show -P Result skepd)" = resources ] && within systemctl -q is-active skepd; }
 }
 check "restart, with the packaged watchdog" restarted
 
@@ -282,14 +281,14 @@ if [ -d "$here/repository" ]; then
 	check "skep-update --check reports the upgrade" sh -c "$update --check | grep 'would upgrade from $old to $next'"
 	check "skep-update upgrades" $update
 	check "skep-update installed the newest version" test "$(version)" = "$next"
-	check "the newest version is ready" within 10 is ActiveState active
+	check "the newest version is ready" within is ActiveState active
 	check "skepd collects" collects
 	check "skep-update again: nothing to do" sh -c "$update | grep 'is the newest'"
 	source_is repository-bad
 	check "a version that does not start: status 1" sh -c "$update; test \$? -eq 1"
 	sed 's/^/# /' "$log"
 	check "skep-update went back to the version before" test "$(version)" = "$next"
-	check "the version before is ready again" within 10 is ActiveState active
+	check "the version before is ready again" within is ActiveState active
 	check "skepd collects" collects
 	check "skep-update does not try the bad version again" sh -c "$update | grep 'was not well here before'"
 	rm /etc/skep/update.conf /etc/apt/sources.list.d/skep.list
@@ -302,7 +301,7 @@ dpkg -i --force-confold "$here/next.deb" >/dev/null
 check "downgrade" dpkg -i --force-confold "$here/skep.deb"
 # Seen once: the first start failed with 219/CGROUP, as systemd 252 read a process without a pid in the unit's cgroup
 # (Linux 6.18 lists ended ones for a moment). The unit starts it again a second later.
-check "the downgraded skepd is ready" within 10 is ActiveState active
+check "the downgraded skepd is ready" within is ActiveState active
 check "skepd collects" collects
 # Neither a crash nor a watchdog but those above. (The way back from the bad version has ends of its own, of another
 # kind.)

@@ -104,7 +104,7 @@ if busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1; then
 		server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
 		server.socket = context.wrap_socket(server.socket, server_side=True)
 		print("port", server.server_port, flush=True)
-		threading.Timer(60, os._exit, (0,)).start()
+		threading.Timer(600, os._exit, (0,)).start()
 		server.serve_forever()
 	END
 	receiver=$!

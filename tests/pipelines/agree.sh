@@ -4,7 +4,7 @@
 # report agrees with /usr/bin/time -v, with wait4 and with the counters of a cgroup of its own.
 # Environment: SKEP, SKEP_PLUGIN_DIRS.  Skips (77) where a tool is missing.
 set -euo pipefail
-. "$(dirname "$0")/../attempts.sh"
+. "$(dirname "$0")/../wait.sh"
 which=${1:-snakemake}
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the test compares figures; the build without sanitizers runs it"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, cgroups)"; exit 77; }

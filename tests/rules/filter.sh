@@ -32,7 +32,7 @@ printf '{ "filters": { "dirs": [ "%s" ], "default": "exclude" } }\n' "$dir" >"$d
 printf '{ "filters": { "packs": [ "hots" ] } }\n' >"$dir/wrong.conf"
 
 # Live: this shell, and its child, which inherits.
-sleep 60 &
+sleep 600 &
 child=$!
 want 0 "^true of 1 of [0-9]* processes" test "pid = $$"
 want 0 "^ *$child .*sleep" test "pid = $child and parent.pid = $$"

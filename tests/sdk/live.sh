@@ -15,6 +15,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM
+. "$abs_srcdir/tests/wait.sh"
 . "$abs_srcdir/tests/sdk/lib.sh"
 [ -z "${SKEP_SANITIZE:-}" ] || skip "sanitizers: plugins that others build are without them"
 [ "$(id -u)" -eq 0 ] || skip "collecting needs root"
@@ -49,14 +50,6 @@ files=', { "plugin": "sdkfiles" }'
 signals=', { "plugin": "sdksignals" }'
 lines=", { \"plugin\": \"sdklines\", \"path\": \"$work/lines\" }"
 
-wait_for() {
-	local tries=600
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 start() {
 	"$SKEPD" -f -c "$work/conf" >>"$work/log" 2>&1 </dev/null &
 	daemon=$!
@@ -67,7 +60,7 @@ stop() {
 	wait "$daemon" || fail "skepd ended with $?"
 	daemon=
 }
-reload() { timeout 60 "$SKEP" reload >"$work/out" 2>&1 || { cat "$work/out" >>"$work/log"; fail "$1: reload"; }; }
+reload() { timeout 300 "$SKEP" reload >"$work/out" 2>&1 || { cat "$work/out" >>"$work/log"; fail "$1: reload"; }; }
 said() { grep -qF -- "$1" "$work/out" || { cat "$work/out" >>"$work/log"; fail "reload does not say: $1"; }; }
 # count WORD FILE
 count() { grep -c -- "$1" "$work/$2" 2>/dev/null || true; }
@@ -82,16 +75,16 @@ quietly 'skepd -t' "$SKEPD" -t -c "$work/conf"
 start
 wait_for more '"sdkfiles.files"' records 2 || fail "no records of the /proc probe"
 wait_for more ' sdkfiles.files ' lines 2 || fail "no lines of the sink"
-sleep 300 &
-victim=$!
-sleep 0.3
-kill -USR1 $victim
-wait $victim 2>/dev/null
-sleep 300 &
-victim=$!
-sleep 0.3
-kill -TERM $victim
-wait $victim 2>/dev/null
+# signalled NAME: a process that gets that signal; its pid is $victim
+signalled() {
+	sleep 300 &
+	victim=$!
+	wait_for grep -qx sleep "/proc/$victim/comm" || fail "sleep does not start"
+	kill "-$1" $victim
+	wait $victim 2>/dev/null
+}
+signalled USR1
+signalled TERM
 wait_for more "\"process.signal.name\":\"TERM\"" records 0 || fail "no record of the BPF probe"
 wait_for grep -q "sdksignals.signal $victim .*process.signal.number=15 " "$work/lines" || fail "the signal's record is not about its process"
 [ "$(count '"process.signal.name":"USR1"' records)" -eq 0 ] || fail "USR1 is reported, and should not be"
@@ -103,21 +96,17 @@ echo 'ok - loaded'
 conf ', { "plugin": "sdkfiles", "every": 3600 }, { "plugin": "sdksignals", "fatal_only": false }' "${lines% \}}, \"streams\": [ \"sdksignals.signal\" ] }" ''
 reload reconfigured
 for what in 'probe sdkfiles: applied, options: every' 'probe sdksignals: applied, options: fatal_only' 'sink sdklines: applied, options: streams'; do said "$what"; done
-sleep 2 # what it had told before is under way to the sinks
+recorded "$work/records" || fail "no record of proc" # and all earlier ones are in the file
 before=$(count '"sdkfiles.files"' records)
-sleep 300 &
-victim=$!
-sleep 0.3
-kill -USR1 $victim
-wait $victim 2>/dev/null
+signalled USR1
 wait_for more '"process.signal.name":"USR1"' records 0 || fail "USR1 is not reported after the reload"
-sleep 1
+recorded "$work/records" || fail "no record of proc"
 [ "$(count '"sdkfiles.files"' records)" -le $((before + 1)) ] || fail "every=3600 is not taken over"
 conf ', { "plugin": "sdkfiles", "every": 0 }' '' ''
-! timeout 60 "$SKEP" reload >"$work/out" 2>&1 || fail "a value out of bounds is taken over"
+! timeout 300 "$SKEP" reload >"$work/out" 2>&1 || fail "a value out of bounds is taken over"
 grep -q 'every' "$work/out" || fail "the error does not name the option"
 conf ', { "plugin": "sdkfiles", "evry": 2 }' '' ''
-! timeout 60 "$SKEP" reload >"$work/out" 2>&1 || fail "an unknown option is taken over"
+! timeout 300 "$SKEP" reload >"$work/out" 2>&1 || fail "an unknown option is taken over"
 said 'did you mean "every"?'
 echo 'ok - reconfigured'
 
@@ -140,9 +129,10 @@ echo 'ok - replaced'
 conf "$signals" "$lines" ''
 reload removed
 said 'probe sdkfiles: removed'
-sleep 2
+recorded "$work/records" || fail "no record of proc"
 before=$(count '"sdkfiles.files"' records)
-sleep 1
+sleep 1 # some intervals
+recorded "$work/records" || fail "no record of proc"
 [ "$(count '"sdkfiles.files"' records)" -eq "$before" ] || fail "a removed probe still reports"
 conf '' '' ''
 reload removed

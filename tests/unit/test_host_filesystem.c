@@ -142,7 +142,7 @@ static void dead_server(void **state)
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0");
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
 	/* on a machine that stood still another one, too, for a moment */
-	for (int i = 0; i < 500 && f.st->space->n_stuck > 1; i++) {
+	for (int i = 0; i < 20000 && f.st->space->n_stuck > 1; i++) {
 		host_step(&f);
 		usleep(1000);
 	}
@@ -150,7 +150,7 @@ static void dead_server(void **state)
 	assert_true(skep_mock_counter(&f.m, "filesystems_stale") >= 1);
 	assert_true(strstr(f.m.logged, "/dead") || skep_mock_counter(&f.m, "filesystems_stale") > 1);
 	set_gate(false);
-	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
+	for (int i = 0; i < 20000 && f.st->space->n_stuck; i++) {
 		host_step(&f);
 		usleep(1000);
 	}
@@ -170,7 +170,7 @@ static void stop_while_dead(void **state)
 	begin(&f, DEAD);
 	set_gate(true);
 	start(&f);
-	for (int i = 0; i < 500 && hanging() == before; i++)
+	for (int i = 0; i < 20000 && hanging() == before; i++)
 		usleep(1000);
 	assert_int_equal(hanging(), before + 1);
 	host_fixture_free(&f); /* in a round */
@@ -181,7 +181,7 @@ static void stop_while_dead(void **state)
 	host_fixture_free(&f); /* left behind */
 	assert_int_equal(hanging(), before + 2);
 	set_gate(false);
-	for (int i = 0; i < 500 && hanging() != before; i++)
+	for (int i = 0; i < 20000 && hanging() != before; i++)
 		usleep(1000);
 	assert_int_equal(hanging(), before);
 	usleep(20000); /* their threads' ends */
@@ -201,7 +201,7 @@ static void many_dead(void **state)
 	begin(&f, mounts);
 	set_gate(true);
 	start(&f);
-	for (int i = 0; i < 1000 && f.st->space->n_stuck < STUCK_MOST - 1; i++) {
+	for (int i = 0; i < 20000 && f.st->space->n_stuck < STUCK_MOST - 1; i++) {
 		host_step(&f);
 		usleep(10000);
 	}
@@ -216,7 +216,7 @@ static void many_dead(void **state)
 	set_gate(false);
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/dead11", 1));
 	/* On a busy machine a thread that waits for a CPU counts as stuck for a moment. */
-	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
+	for (int i = 0; i < 20000 && f.st->space->n_stuck; i++) {
 		host_step(&f);
 		usleep(10000);
 	}

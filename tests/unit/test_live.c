@@ -155,7 +155,7 @@ static char *on_terminal(void (*body)(struct live *), unsigned rows, unsigned co
 	if (pid == 0) {
 		struct live *live;
 
-		alarm(20);
+		alarm(200);
 		setenv("TERM", "xterm", 1);
 		if (live_new(STDERR_FILENO, &live) < 0)
 			_exit(99);

@@ -233,7 +233,7 @@ static void reloading_has_its_time(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 	assert_int_equal(sscanf(received(fd), "RELOADING=1\nMONOTONIC_USEC=%" SCNu64 "\nSTATUS=reloading", &us), 1);
-	assert_true(us <= now_us && now_us - us < 10000000);
+	assert_true(us <= now_us && now_us - us < 100000000);
 	notify_ready(n, "again");
 	assert_string_equal(received(fd), "READY=1\nSTATUS=again");
 	closed(n, fd);
@@ -340,10 +340,24 @@ static void pings_not_for_another_process(void **state)
 	closed(n, fd);
 }
 
+/* How long this thread has waited for a CPU, in ms. */
+static uint64_t waited_ms(void)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+	unsigned long long ns = 0;
+
+	if (f && fscanf(f, "%*u %llu", &ns) != 1)
+		ns = 0;
+	if (f)
+		fclose(f);
+	return ns / 1000000;
+}
+
 static void pings_do_not_wait_for_a_full_queue(void **state)
 {
 	int fd = manager(path), copy = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct timespec begin, end;
+	uint64_t took, busy;
 	struct notify *n;
 
 	(void)state;
@@ -352,13 +366,14 @@ static void pings_do_not_wait_for_a_full_queue(void **state)
 	n = made();
 	notify_ready(n, "ok");
 	dup2(null, STDERR_FILENO); /* skepd logs that the manager does not read */
+	busy = waited_ms();
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	run_for(1200);
 	clock_gettime(CLOCK_MONOTONIC, &end);
+	busy = waited_ms() - busy;
 	dup2(copy, STDERR_FILENO);
-	assert_in_range((uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 -
-				(uint64_t)begin.tv_nsec / 1000000,
-			1190, 2900); /* one wait would be 2000 more */
+	took = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 - (uint64_t)begin.tv_nsec / 1000000;
+	assert_in_range(took, 1190, busy + 2900); /* one wait would be 2000 more */
 	close(null);
 	close(copy);
 	closed(n, fd);

@@ -464,7 +464,7 @@ static void add_usage(struct skep_mock_batch *b, bool of_runs)
 static void write_batch(struct skep_mock *m, struct skep_mock_batch *b, unsigned acks)
 {
 	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
-	for (int i = 0; i < 4000 && m->acks < acks; i++) {
+	for (int i = 0; i < 40000 && m->acks < acks; i++) {
 		skep_mock_settle(m);
 		skep_mock_poll(m, 5);
 		skep_mock_advance(m, 5000000);

@@ -135,7 +135,7 @@ static pid_t keeper(void)
 /* The keeper's child once it has its name: from then on it ends with the keeper. */
 static pid_t worker(void)
 {
-	for (int i = 0; i < 4000; i++, usleep(5000)) {
+	for (int i = 0; i < 40000; i++, usleep(5000)) {
 		pid_t pid = keeper() ? child_of(keeper()) : 0;
 
 		if (pid > 0 && is_worker(pid))
@@ -328,7 +328,7 @@ static void test_a_keeper_that_does_nothing(void **state)
 	assert_true(reader_stats(t.reader).alive);
 	/* The keeper obeys its orders, and reading continues. */
 	kill(t.process.pid, SIGCONT);
-	for (int i = 0; i < 5000 && later.error == -EBUSY; i++) {
+	for (int i = 0; i < 100000 && later.error == -EBUSY; i++) {
 		uv_run(&t.loop, UV_RUN_NOWAIT);
 		usleep(1000);
 		ask((uint32_t)getpid(), 0, 1, &later);
@@ -814,7 +814,7 @@ static void read_until_the_end(void)
 {
 	int err = 0;
 
-	for (int i = 0; i < 4000 && !err; i++, usleep(5000))
+	for (int i = 0; i < 40000 && !err; i++, usleep(5000))
 		err = read_lines("run", getuid()).error;
 	assert_true(err == -EPIPE || err == -ENOENT);
 }

@@ -382,7 +382,7 @@ static void offer(struct skep_mock *m, struct skep_mock_batch *b)
 	unsigned before = m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects, now = before;
 
 	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
-	for (int i = 0; i < 1000 && now == before; i++) {
+	for (int i = 0; i < 20000 && now == before; i++) {
 		skep_mock_settle(m);
 		skep_mock_poll(m, 5);
 		skep_mock_advance(m, 5000000);

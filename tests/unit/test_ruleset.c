@@ -323,7 +323,7 @@ static void a_budget(void **state)
 		before = cpu_seconds();
 		ruleset_evaluate(s, get_chosen, &argument, 1, &d);
 		print_message("%s: %.1f ms\n", chosen[i].when, (cpu_seconds() - before) * 1e3);
-		assert_true(cpu_seconds() - before < 1);
+		assert_true(cpu_seconds() - before < 10);
 		assert_true(d.spent);
 		assert_true(d.include);
 		assert_null(d.rule);

@@ -35,7 +35,7 @@ static void isolated(void (*body)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(20);
+		alarm(200);
 		body();
 		_exit(0);
 	}
