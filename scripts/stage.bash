@@ -40,18 +40,32 @@ stage_source_is_clean() {
 	fi
 }
 
+# stage_ccache SRC: lets ccache compile, where it is installed, so that an object is computed once: also for a clone in
+# another folder, for packages and for distcheck
+stage_ccache() {
+	[ -x /usr/lib/ccache/gcc ] || return 0
+	CCACHE_DIR=$(ccache --get-config cache_dir) # debhelper gives a build another HOME
+	export CCACHE_DIR CCACHE_BASEDIR=$1 PATH=/usr/lib/ccache:$PATH
+}
+
 # stage_configure SRC BUILD-FOLDER FLAGS...: autogen where needed, then configure, unless that was done with these flags
 stage_configure() {
-	local src=$1 folder=$2
+	local src=$1 folder=$2 cc=cc cache
 	shift 2
+	for cache; do case $cache in CC=*) cc=${cache#CC=} ;; esac; done
+	cache=$src/build/config-$cc.cache
 	mkdir -p "$folder" || return
 	if [ ! -x "$src/configure" ] || [ ! -e "$src/Makefile.in" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
 		"$src/autogen.sh" || return
 	fi
 	cd "$folder" || return
 	if [ ! -e Makefile ] || [ "$(cat .configured-with 2>/dev/null)" != "$*" ] || [ "$src/configure" -nt config.status ]; then
-		rm -f .configured-with
-		"$src/configure" "$@" || return
+		rm -f .configured-with config.cache
+		# Builds by the same compiler share what configure finds; each has its own flags.
+		[ ! "$cache" -nt "$src/configure" ] || cp "$cache" config.cache || return
+		# Debug information names paths from the top of the tree, so objects of two clones are equal.
+		"$src/configure" -C "CPPFLAGS=-ffile-prefix-map=$src=." "$@" || return
+		sed '/^ac_cv_env_/d' config.cache >"$cache.$$" && mv "$cache.$$" "$cache" || return
 		printf '%s' "$*" >.configured-with
 	fi
 }
