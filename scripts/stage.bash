@@ -50,9 +50,10 @@ stage_ccache() {
 
 # stage_configure SRC BUILD-FOLDER FLAGS...: autogen where needed, then configure, unless that was done with these flags
 stage_configure() {
-	local src=$1 folder=$2 cache=$1/build/config-cc.cache
+	local src=$1 folder=$2 cc=cc cache
 	shift 2
-	case " $* " in *' CC='*) cache=${cache/cc/$(printf '%s\n' "$@" | sed -n 's/^CC=//p')} ;; esac
+	for cache; do case $cache in CC=*) cc=${cache#CC=} ;; esac; done
+	cache=$src/build/config-$cc.cache
 	mkdir -p "$folder" || return
 	if [ ! -x "$src/configure" ] || [ ! -e "$src/Makefile.in" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
 		"$src/autogen.sh" || return
@@ -60,7 +61,7 @@ stage_configure() {
 	cd "$folder" || return
 	if [ ! -e Makefile ] || [ "$(cat .configured-with 2>/dev/null)" != "$*" ] || [ "$src/configure" -nt config.status ]; then
 		rm -f .configured-with config.cache
-		# What one build found, other builds by the same compiler need not find, but their flags are their own.
+		# Builds by the same compiler share what configure finds; each has its own flags.
 		[ ! "$cache" -nt "$src/configure" ] || cp "$cache" config.cache || return
 		# Debug information names paths from the top of the tree, so objects of two clones are equal.
 		"$src/configure" -C "CPPFLAGS=-ffile-prefix-map=$src=." "$@" || return
