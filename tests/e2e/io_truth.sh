@@ -16,6 +16,6 @@ END
 start
 python3 "$here/io_truth.py" run "$disk" "$work/cases"
 judge() { python3 "$here/io_truth.py" judge "$work/cases" "$work/out"; }
-wait_for judge
+wait_for judge || :
 stop
 judge

@@ -56,13 +56,14 @@ if lost.get("process.fork", 0) + lost.get("process.exec", 0) == 0:
     bad.append("the ring was not full: the test tests nothing")
 if lost.get("process.exit_event", 0) > 0:
     bad.append("ends were lost, for which a map has room")
-sizes = {"roomy": set(), "crowded": set()} # of the words after the first two
+sizes = {"roomy": set(), "crowded": set()} # of all words
 for r in images:
     if (r["exe"] or "").endswith("/echo") and r["argv"][1:2] in (["roomy"], ["crowded"]):
-        sizes[r["argv"][1]].add(len(r["argv"][2]))
-if sizes["roomy"] != {8000}:
+        sizes[r["argv"][1]].add(sum(len(word) + 1 for word in r["argv"]))
+if min(sizes["roomy"], default=0) < 8000:
     bad.append(f"while the ring was empty, 8 KiB of arguments were cut: {sizes}")
-if not sizes["crowded"] - {8000} or not all(900 < n <= 1004 for n in sizes["crowded"] - {8000}):
+cut = [n for n in sizes["crowded"] if n < 8000]
+if not cut or min(cut) <= 900 or max(cut) > 1025:
     bad.append(f"while half of the ring was full, arguments were not cut to 1 KiB: {sizes}")
 finals = lost.get("process.final", 0)
 # Other programs run on this host too, so the records have at least our processes and their time. With sanitizers skepd
@@ -80,7 +81,7 @@ for b in bad:
     print("not ok -", b)
 sys.exit(1 if bad else 0)
 END
-wait_for /usr/bin/python3 "$work/judge" "$work"
+wait_for /usr/bin/python3 "$work/judge" "$work" || :
 stop
 /usr/bin/python3 "$work/judge" "$work"
 echo "ok - a full ring: counted, totals complete, healed"

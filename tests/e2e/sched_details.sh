@@ -46,7 +46,7 @@ for b in bad:
     print("not ok -", b)
 sys.exit(bool(bad))
 END
-wait_for /usr/bin/python3 "$work/judge" "$work/out" $naps
+wait_for /usr/bin/python3 "$work/judge" "$work/out" $naps || :
 kill $naps
 wait $naps || :
 wait $attach || die "skep attach: $(cat "$work/attached")"
