@@ -114,10 +114,13 @@ int skep_types_arguments(const struct skep_kernel_types *types, const char *trac
 /* The pointer that is argument i, or NULL. */
 static const struct btf_type *pointer(const struct skep_kernel_types *types, const struct btf_type *f, unsigned i)
 {
-	const struct btf_param *p = (const void *)(f + 1);
+	const struct btf_param *p;
 	const struct btf_type *t;
 
-	if (!f || i + 1 >= BTF_INFO_VLEN(f->info) || p[i + 1].type == 0 || p[i + 1].type >= types->count)
+	if (!f || i + 1 >= BTF_INFO_VLEN(f->info))
+		return NULL;
+	p = (const void *)(f + 1);
+	if (p[i + 1].type == 0 || p[i + 1].type >= types->count)
 		return NULL;
 	t = skep_types_at(types, p[i + 1].type);
 	return kind_of(t) == BTF_KIND_PTR ? t : NULL;
