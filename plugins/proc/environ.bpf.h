@@ -21,7 +21,8 @@ struct {
 } environ_tables SEC(".maps");
 
 #define ENVIRON_MOST 65536u /* bytes of an environment that the walk searches */
-#define ENVIRON_STEP 256u   /* bytes at a time */
+#define ENVIRON_STEP 128u   /* bytes at a time */
+#define ENVIRON_NEAR 8u     /* names of a chain at a time */
 /* (1 << 8 * i) times this number has i in its three highest bits. */
 #define ENVIRON_INDEX (1ull << 53 | 2ull << 45 | 3ull << 37 | 4ull << 29 | 5ull << 21 | 6ull << 13 | 7ull << 5)
 
@@ -34,47 +35,74 @@ static __always_inline int environ_maybe(const struct proc_environ_table *t, con
 }
 
 /*
- * Copies the string that begins at `start` of the buffered part, if the table names it. A name has no NUL, so old bytes
- * behind a short string do no harm. Not static: see judge_exec.
+ * Is the string at `start` of the buffered part one of the next names of a chain, from index n - 1 on?  Returns
+ * ENVIRON_IS, or the number where the chain goes on; 0: it has ended. Not static: see judge_exec.
  */
-__noinline int environ_string(__u32 buffer, __u32 start)
+#define ENVIRON_IS (1u << 16)
+__noinline int environ_chain(__u32 buffer, __u32 start, __u32 n)
 {
 	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
 	const struct proc_environ_name *name;
 	struct proc_environ_table *t;
-	__u64 key, n, from = start;
-	struct environ_walk *w;
+	__u64 key, from = start;
 	const char *at;
-	__u32 off;
-	long len;
 
 	if (!b)
 		return 0;
-	w = &b->environ;
-	t = bpf_map_lookup_elem(&environ_tables, &w->table);
+	t = bpf_map_lookup_elem(&environ_tables, &b->environ.table);
 	/* 64 bits, and kept in one register: the verifier knows a bound only of the register that was compared */
 	asm volatile("" : "+r"(from));
-	if (!t || from >= w->len || from > ENVIRON_PART)
+	if (!t || from > ENVIRON_PART)
 		return 0;
-	at = w->part + from;
+	at = b->environ.part + from;
 	key = proc_environ_key(*(const __u64 *)at);
-	n = t->first[proc_environ_hash(key) & (PROC_ENVIRON_CHAINS - 1)];
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0;; i++) {
-		__u64 differs, index = n - 1;
+	for (__u32 i = 0; i < ENVIRON_NEAR; i++) {
+		__u64 differs, index = (__u64)n - 1;
 
 		/* n 0, the end of the chain, is beyond the names too. The verifier (5.10) knows this one's bound. */
 		asm volatile("" : "+r"(index));
-		if (i >= PROC_ENVIRON_ALL || index >= PROC_ENVIRON_ALL)
+		if (index >= PROC_ENVIRON_ALL)
 			return 0;
 		name = &t->names[index];
 		differs = key ^ name->words[0];
 		for (__u32 k = 1; k < PROC_ENVIRON_WORDS; k++)
 			differs |= (*(const __u64 *)(at + 8 * k) ^ name->words[k]) & name->masks[k];
 		if (!differs)
-			break;
+			return ENVIRON_IS;
 		n = name->next;
 	}
+	return n;
+}
+
+/*
+ * Copies the string that begins at `start` of the buffered part, if the table names it. A name has no NUL, so old bytes
+ * behind a short string do no harm. Not static: see judge_exec.
+ */
+__noinline int environ_string(__u32 buffer, __u32 start)
+{
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	struct proc_environ_table *t;
+	struct environ_walk *w;
+	__u64 from = start;
+	const char *at;
+	__u32 off, n;
+	long len;
+
+	if (!b)
+		return 0;
+	w = &b->environ;
+	t = bpf_map_lookup_elem(&environ_tables, &w->table);
+	asm volatile("" : "+r"(from)); /* as in environ_chain() */
+	if (!t || from >= w->len || from > ENVIRON_PART)
+		return 0;
+	at = w->part + from;
+	n = t->first[proc_environ_hash(proc_environ_key(*(const __u64 *)at)) & (PROC_ENVIRON_CHAINS - 1)];
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < PROC_ENVIRON_ALL / ENVIRON_NEAR && n && n != ENVIRON_IS; i++)
+		n = environ_chain(buffer, start, n);
+	if (n != ENVIRON_IS)
+		return 0;
 	off = w->found_len;
 	if (off > PROC_ENVIRON_MAX - PROC_ENVIRON_ENTRY) {
 		w->full = 1;
@@ -123,11 +151,21 @@ static __always_inline void environ_word(struct environ_walk *w, const struct pr
 		environ_string(buffer, start);
 }
 
-/* Reads the next part, and beyond it as many bytes as one variable may have. 0, or 1: the environment ends. */
-static __always_inline int environ_fill(struct environ_walk *w)
+/*
+ * Reads the next part, and beyond it as many bytes as one variable may have. 0, or 1: the environment ends. Not static:
+ * see judge_exec.
+ */
+__noinline int environ_fill(__u32 buffer)
 {
-	__u64 at = w->at, left = w->end - at, len;
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	struct environ_walk *w;
+	__u64 at, left, len;
 
+	if (!b)
+		return 1;
+	w = &b->environ;
+	at = w->at;
+	left = w->end - at;
 	if (at >= w->end)
 		return 1;
 	len = left;
@@ -147,7 +185,7 @@ static __always_inline int environ_fill(struct environ_walk *w)
 	return 0;
 }
 
-/* Not static: see judge_exec. */
+/* Searches the next bytes of the part. 1: the part ends. Not static: see judge_exec. */
 __noinline int environ_step(__u32 buffer)
 {
 	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
@@ -162,15 +200,8 @@ __noinline int environ_step(__u32 buffer)
 	if (!t || w->full)
 		return 1;
 	pos = w->pos;
-	if (pos >= w->len || pos >= ENVIRON_PART) {
-		__u32 first = !w->len;
-
-		if (environ_fill(w))
-			return 1;
-		if (first)
-			environ_string(buffer, 0);
-		pos = 0;
-	}
+	if (pos >= w->len)
+		return 1;
 	pos &= ENVIRON_PART - ENVIRON_STEP;
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < ENVIRON_STEP / 8; i++)
@@ -179,28 +210,35 @@ __noinline int environ_step(__u32 buffer)
 	return 0;
 }
 
-/*
- * Searches the environment of the current task, which executes: `found` of the buffer then has its variables. Not
- * static: see judge_exec.
- */
-__noinline int read_environ(__u32 buffer, __u32 table, __u64 start, __u64 end)
+/* Searches the part in the buffer. Not static: see judge_exec. */
+__noinline int environ_part(__u32 buffer)
 {
-	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
-	struct environ_walk *w;
+	for (__u32 i = 0; i < ENVIRON_PART / ENVIRON_STEP; i++)
+		if (environ_step(buffer))
+			break;
+	return 0;
+}
 
-	if (!b)
-		return 0;
-	w = &b->environ;
+/*
+ * Searches the environment of the current task, which executes: `found` of the buffer then has its variables. Inlined,
+ * for the stack: 5.10 counts 32 bytes at least for each function below.
+ */
+static __always_inline void read_environ(struct environ_walk *w, __u32 buffer, __u32 table, __u64 start, __u64 end)
+{
 	w->at = start;
 	w->end = end;
 	w->table = table;
 	w->found_len = w->full = w->len = w->pos = 0;
 	w->fault = end > start && end - start > ENVIRON_MOST;
-	if (start < end)
-		for (__u32 i = 0; i < ENVIRON_MOST / ENVIRON_STEP; i++)
-			if (environ_step(buffer))
-				break;
-	return 0;
+	for (__u32 i = 0; i < ENVIRON_MOST / ENVIRON_PART; i++) {
+		if (environ_fill(buffer))
+			break;
+		if (!i)
+			environ_string(buffer, 0);
+		environ_part(buffer);
+		if (w->full)
+			break;
+	}
 }
 
 #endif

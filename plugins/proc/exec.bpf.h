@@ -75,19 +75,79 @@ static __always_inline void put_file(struct proc_file *file, struct file *exe)
 				    ((struct inode___mtime *)inode)->i_mtime.tv_nsec;
 }
 
+/* Appends the arguments. exec has just written them: they are resident unless the kernel swapped out a page since. */
+static __always_inline void put_argv(struct buffer *b, struct mm_struct *mm)
+{
+	__u64 start = mm->arg_start, end = mm->arg_end, total = end > start ? end - start : 0, len, off;
+	struct proc_exec *rec = &b->exec;
+
+	rec->argv_total = total > 0xffffffffu ? 0xffffffffu : total;
+	rec->argv_len = total > PROC_ARGV_MAX ? PROC_ARGV_MAX : total;
+	if (total > PROC_ARGV_SPARE && crowded()) {
+		rec->argv_len = PROC_ARGV_SPARE;
+		COUNT(argv_spared);
+	}
+	SKEP_FROM_MEMORY();
+	len = rec->argv_len;
+	off = b->walk.off & (HEAD_ROOM - 1);
+	/* shows the verifier the bound where the program uses it */
+	asm volatile("" : "+r"(len));
+	if (len > PROC_ARGV_MAX)
+		len = PROC_ARGV_MAX;
+	if (len && bpf_probe_read_user(b->data + off, len, (void *)start)) {
+		rec->argv_len = 0;
+		rec->flags |= PROC_EXEC_ARGV_FAULT;
+		COUNT(argv_faults);
+	}
+	SKEP_FROM_MEMORY();
+	b->walk.off = off + rec->argv_len;
+}
+
+/* Appends the variables of the environment that user space names. */
+static __always_inline void put_environ(struct buffer *b, __u32 buffer, struct mm_struct *mm)
+{
+	struct environ_walk *w = &b->environ;
+	struct proc_exec *rec = &b->exec;
+	__u32 now = boundaries.now, boundary = b->boundary;
+	__u64 len, at;
+
+	rec->environ_len = 0;
+	if (!(now & (boundary ? PROC_BOUNDARY_ALL : PROC_BOUNDARY_PLAIN)))
+		return;
+	read_environ(w, buffer, (now & PROC_BOUNDARY_PAIR) | (boundary ? 1 : 0), mm->env_start, mm->env_end);
+	len = w->found_len;
+	at = b->walk.off; /* 64 bits: with fewer, clang compares another register than it uses */
+	asm volatile("" : "+r"(len), "+r"(at));
+	if (len > PROC_ENVIRON_MAX)
+		len = PROC_ENVIRON_MAX;
+	if (at > HEAD_ROOM + PROC_ARGV_MAX)
+		at = HEAD_ROOM + PROC_ARGV_MAX;
+	bpf_probe_read_kernel(b->data + at, len, w->found);
+	rec->environ_len = len;
+	b->walk.off = at + len;
+	rec->flags |= boundary ? PROC_EXEC_BOUNDARY : 0;
+	if (w->fault) {
+		rec->flags |= PROC_EXEC_ENVIRON_FAULT;
+		COUNT(environ_faults);
+	}
+	if (w->full) {
+		rec->flags |= PROC_EXEC_ENVIRON_FAULT;
+		COUNT(environ_full);
+	}
+}
+
 static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm, __u32 which)
 {
-	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off, next, flags = 0;
-	struct task_struct *real_parent, *parent_leader;
-	unsigned long arg_start, arg_end;
-	__u32 byte, verdict, now, boundary;
+	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off;
+	struct task_struct *real_parent, *parent_leader, *its = SKEP_UNTRUSTED(task_struct, p);
+	__u32 byte, verdict;
 	struct css_set *cgroups, *parent_cgroups;
-	struct signal_struct *sig = p->signal;
-	struct nsproxy *nsproxy = p->nsproxy;
-	const struct cred *cred = p->real_cred;
-	struct fs_struct *fs = p->fs;
-	struct mm_struct *mm = p->mm;
-	struct pid *thread_pid = p->thread_pid;
+	struct signal_struct *sig = its->signal;
+	struct nsproxy *nsproxy = its->nsproxy;
+	const struct cred *cred = its->real_cred;
+	struct fs_struct *fs = its->fs;
+	struct mm_struct *mm = its->mm;
+	struct pid *thread_pid = its->thread_pid;
 	struct kernfs_node *node;
 	struct proc_exec *rec;
 	struct buffer *b;
@@ -96,11 +156,11 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	const __u64 fixed = sizeof(*rec) + sizeof(b->origin) + sizeof(b->file);
 	long n;
 
-	real_parent = p->real_parent;
+	real_parent = its->real_parent;
 	parent_leader = real_parent->group_leader;
-	cgroups = p->cgroups;
+	cgroups = its->cgroups;
 	parent_cgroups = real_parent->cgroups;
-	node = skep_cgroup_node(p);
+	node = skep_cgroup_node(its);
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(nsproxy);
 	SKEP_LOAD_HERE(cred);
@@ -113,6 +173,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	SKEP_LOAD_HERE(node);
 	SKEP_LOAD_HERE(thread_pid);
 	byte = verdict_of(pid);
+	SKEP_HIDE(byte, pid);
 	if (stays_excluded(byte) || skep_unattended(PROC_EXEC))
 		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
@@ -131,12 +192,13 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	skep_path_from(&b->walk, exe->f_path.dentry, exe->f_path.mnt, fs->root.dentry, fs->root.mnt);
 	walk_path(buffer);
 	rec->exe_len = b->walk.off;
-	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
+	rec->flags = b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
 	b->verdict = verdict = judge_exec(buffer, byte);
 	if (verdict & JUDGED_EXCLUDED)
 		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(b, p, sig, verdict & JUDGED_BYTE) : 0;
 	if (pending_forks_used && byte < SKEP_VERDICT_EXCLUDED)
 		pending_fork_end(pid);
+	SKEP_FROM_MEMORY();
 
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
@@ -148,8 +210,8 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	off = b->walk.off & (HEAD_ROOM - 1);
 	n = bpf_probe_read_kernel_str(b->data + off, PROC_PATH_MAX, BPF_CORE_READ(bprm, filename));
 	rec->filename_len = n > 0 ? n : 0;
-	off += rec->filename_len;
-	b->walk.off = off;
+	SKEP_FROM_MEMORY();
+	b->walk.off = off + rec->filename_len;
 
 	rec->parent_pid = real_parent->tgid;
 	rec->parent_start_ns = parent_leader->start_boottime;
@@ -157,20 +219,23 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	if (rec->sums.cpu_ns) /* a thread of the process has ended */
 		sums_add_gone_threads(&rec->sums, sig, pid);
 	sums_add_own(&rec->sums, p);
+	SKEP_FROM_MEMORY();
 	rec->maxrss_pages = sig->maxrss;
 	rec->session = session_of(sig);
 	rec->tid = old_pid;
 	rec->ns_pid = ns_pid_of(thread_pid);
-	boundary = is_boundary(parent_leader, cgroups != parent_cgroups, pid, rec->session, comm);
+	b->boundary = is_boundary(parent_leader, cgroups != parent_cgroups, pid, rec->session, comm);
 	put_origin(&b->origin, sig, parent_leader, byte, rec->parent_pid);
+	SKEP_FROM_MEMORY();
 	put_file(&b->file, exe);
 	if (byte >= SKEP_VERDICT_EXCLUDED)
 		parent_of_excluded(buffer);
 
+	off = b->walk.off;
 	skep_path_from(&b->walk, fs->pwd.dentry, fs->pwd.mnt, fs->root.dentry, fs->root.mnt);
 	walk_path(buffer);
 	rec->cwd_len = b->walk.off - off;
-	flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
+	rec->flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
 	off = b->walk.off;
 
 	rec->cgroup_len = 0;
@@ -178,68 +243,17 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		b->walk.dentry = (__u64)node;
 		walk_cgroup(buffer);
 		rec->cgroup_len = b->walk.off - off;
-		off = b->walk.off;
 	}
-
-	/* exec has just written the arguments, so they are resident, unless the kernel swapped out a page since */
-	arg_start = mm->arg_start;
-	arg_end = mm->arg_end;
-	next = 0;
-	rec->argv_total = 0;
-	if (arg_end > arg_start) {
-		__u64 total = arg_end - arg_start;
-
-		rec->argv_total = total > 0xffffffffu ? 0xffffffffu : total;
-		next = total > PROC_ARGV_MAX ? PROC_ARGV_MAX : total;
-		if (next > PROC_ARGV_SPARE && crowded()) {
-			next = PROC_ARGV_SPARE;
-			COUNT(argv_spared);
-		}
-		off &= HEAD_ROOM - 1;
-		/* shows the verifier the bound where the program uses it */
-		asm volatile("" : "+r"(next));
-		if (next > PROC_ARGV_MAX)
-			next = PROC_ARGV_MAX;
-		if (bpf_probe_read_user(b->data + off, next, (void *)arg_start)) {
-			next = 0;
-			flags |= PROC_EXEC_ARGV_FAULT;
-			COUNT(argv_faults);
-		}
-	}
-	rec->argv_len = next;
-	off = (off & (HEAD_ROOM - 1)) + next;
-	rec->environ_len = 0;
-	now = boundaries.now;
-	if (now & (boundary ? PROC_BOUNDARY_ALL : PROC_BOUNDARY_PLAIN)) {
-		struct environ_walk *w = &b->environ;
-		__u64 len, at = off; /* 64 bits: with fewer, clang compares another register than it uses */
-
-		read_environ(buffer, (now & PROC_BOUNDARY_PAIR) | (boundary ? 1 : 0), mm->env_start, mm->env_end);
-		len = w->found_len;
-		asm volatile("" : "+r"(len), "+r"(at));
-		if (len > PROC_ENVIRON_MAX)
-			len = PROC_ENVIRON_MAX;
-		if (at > HEAD_ROOM + PROC_ARGV_MAX)
-			at = HEAD_ROOM + PROC_ARGV_MAX;
-		bpf_probe_read_kernel(b->data + at, len, w->found);
-		rec->environ_len = len;
-		off = at + len;
-		flags |= boundary ? PROC_EXEC_BOUNDARY : 0;
-		if (w->fault) {
-			flags |= PROC_EXEC_ENVIRON_FAULT;
-			COUNT(environ_faults);
-		}
-		if (w->full) {
-			flags |= PROC_EXEC_ENVIRON_FAULT;
-			COUNT(environ_full);
-		}
-	}
+	SKEP_FROM_MEMORY();
+	put_argv(b, mm);
+	put_environ(b, buffer, mm);
+	SKEP_FROM_MEMORY();
 	verdict = b->verdict;
-	flags |= verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0;
-	flags |= byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0;
-	rec->flags = flags | PROC_EXEC_ORIGIN | PROC_EXEC_FILE |
-		     (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
-	size = off + fixed;
+	rec->flags |= (verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0) |
+		      (byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0) | PROC_EXEC_ORIGIN | PROC_EXEC_FILE |
+		      (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
+	SKEP_FROM_MEMORY();
+	size = b->walk.off + fixed;
 	asm volatile("" : "+r"(size));
 	if (size > fixed + sizeof(b->data))
 		size = fixed + sizeof(b->data);

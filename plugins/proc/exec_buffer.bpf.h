@@ -34,6 +34,8 @@ struct buffer {
 	struct skep_walk walk;
 	struct rules_work rules;
 	__u64 verdict; /* of judge_exec */
+	__u32 boundary; /* of is_boundary */
+	__u32 reserved;
 	__u64 cgroup_id; /* in cgroups_sent, if `cgroups_round` is still the same: saves most execs the look-up */
 	__u32 cgroup_round;
 	struct environ_walk environ;
@@ -59,9 +61,11 @@ __noinline int walk_steps(__u32 buffer)
 	if (!b)
 		return 1;
 #pragma unroll
-	for (int i = 0; i < WALK_STEPS; i++)
+	for (int i = 0; i < WALK_STEPS; i++) {
 		if (skep_path_up(&b->walk, b->data, HEAD_ROOM))
 			return 1;
+		SKEP_FROM_MEMORY();
+	}
 	return 0;
 }
 
@@ -73,13 +77,20 @@ static __always_inline void walk_path(__u32 buffer)
 			break;
 }
 
-/* Appends the path of the cgroup at which that buffer's walk begins. Not static: see judge_exec. */
-__noinline int walk_cgroup(__u32 buffer)
+/* Not static: see judge_exec. */
+__noinline int walk_cgroup_step(__u32 buffer)
 {
 	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
 
-	if (b)
-		put_cgroup(&b->walk, b->data, HEAD_ROOM);
+	return b ? cgroup_up(&b->walk, b->data, HEAD_ROOM) : 1;
+}
+
+/* Appends the path of the cgroup whose kernfs_node is the dentry at which that buffer's walk begins. */
+__noinline int walk_cgroup(__u32 buffer)
+{
+	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
+		if (walk_cgroup_step(buffer))
+			break;
 	return 0;
 }
 

@@ -25,7 +25,7 @@ static __always_inline int now_excluded(struct buffer *b, struct task_struct *p,
 {
 	struct proc_excluded *rec = (void *)b->data;
 
-	if (pending_fork_exclude(p))
+	if (pending_fork_exclude(p, (void *)b->data))
 		return 0;
 	__builtin_memset(rec, 0, sizeof(*rec));
 	head(&rec->h, PROC_EXCLUDED, p);
@@ -81,6 +81,18 @@ __noinline int parent_of_excluded(__u32 buffer)
 #define JUDGED_BYTE 0xffu
 #define JUDGED_UNKNOWN_SHIFT 8
 
+/* Decides by the values in the buffer.  number: of the set.  Not static: see judge_exec. */
+__noinline int judge_values(__u32 buffer, __u32 number)
+{
+	struct skep_rules *r = rules_now();
+	struct skep_rules_set *set = r ? rules_set_of(r, number) : NULL;
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+
+	if (set && b)
+		rules_judge(&b->rules, set, b->exec.h.pid, b->exec.h.start_ns);
+	return 0;
+}
+
 /*
  * Evaluates the rules for the current task, whose program's path begins that buffer. Returns the verdict's byte,
  * JUDGED_*, and the dimensions that user space must report. It reads only the values that the rules ask for: an
@@ -91,7 +103,8 @@ __noinline int parent_of_excluded(__u32 buffer)
 __noinline int judge_exec(__u32 buffer, __u32 byte)
 {
 	struct skep_rules *r = rules_now();
-	struct skep_rules_set *set = r ? rules_set(r) : NULL;
+	__u32 number = r ? r->current : 0;
+	struct skep_rules_set *set = r ? rules_set_of(r, number) : NULL;
 	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
 	struct task_struct *p = (void *)bpf_get_current_task();
 	__u32 pid, exe_len, verdict_byte, hit, judged = 0;
@@ -123,7 +136,7 @@ __noinline int judge_exec(__u32 buffer, __u32 byte)
 		w->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
 		w->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
 	}
-	rules_judge(w, set, pid, b->exec.h.start_ns);
+	judge_values(buffer, number);
 	if (w->decision.ask) {
 		__sync_fetch_and_add(&r->asked, 1);
 		verdict_byte = 0;

@@ -26,17 +26,18 @@ static __always_inline int exited(__u64 *ctx)
 	struct task_struct *p = (void *)ctx[0];
 	struct proc_unsent_key key = {};
 	struct proc_exit rec = {};
+	struct task_struct *leader, *its;
 	struct signal_struct *sig;
-	struct task_struct *leader;
 	struct kernfs_node *node;
 	struct mm_struct *mm;
 
 	if (p->flags & PF_KTHREAD)
 		return 0;
-	sig = p->signal;
-	leader = p->group_leader;
-	mm = p->mm;
-	node = skep_cgroup_node(p);
+	its = SKEP_UNTRUSTED(task_struct, p);
+	sig = its->signal;
+	leader = its->group_leader;
+	mm = its->mm;
+	node = skep_cgroup_node(its);
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(leader);
 	SKEP_LOAD_HERE(mm);
@@ -131,6 +132,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 	struct proc_final rec = {};
 	struct signal_struct *sig;
 	struct kernfs_node *node;
+	struct task_struct *its;
 	__u32 pid = p->tgid;
 	__u8 byte;
 
@@ -138,8 +140,9 @@ int BPF_PROG(on_free, struct task_struct *p)
 		kernel_gone(p);
 		return 0;
 	}
-	sig = p->signal;
-	node = skep_cgroup_node(p);
+	its = SKEP_UNTRUSTED(task_struct, p);
+	sig = its->signal;
+	node = skep_cgroup_node(its);
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(node);
 	byte = verdict_of(pid);

@@ -19,7 +19,7 @@
 
 static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
 {
-	struct task_struct *real_parent, *parent_leader;
+	struct task_struct *real_parent, *parent_leader, *its;
 	struct proc_pending_fork pending = {};
 	struct signal_struct *sig;
 	struct pid *thread_pid;
@@ -31,12 +31,13 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 
 	if (pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
-	real_parent = child->real_parent;
+	its = SKEP_UNTRUSTED(task_struct, child);
+	real_parent = its->real_parent;
 	parent_leader = real_parent->group_leader;
-	cred = child->real_cred;
-	sig = child->signal;
-	thread_pid = child->thread_pid;
-	node = skep_cgroup_node(child);
+	cred = its->real_cred;
+	sig = its->signal;
+	thread_pid = its->thread_pid;
+	node = skep_cgroup_node(its);
 	SKEP_LOAD_HERE(real_parent);
 	SKEP_LOAD_HERE(parent_leader);
 	SKEP_LOAD_HERE(cred);

@@ -47,7 +47,7 @@ static struct proc_leader leader_record;
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {
-	struct task_struct *p = ctx->task, *real_parent, *leader;
+	struct task_struct *p = ctx->task, *its, *real_parent, *leader;
 	struct seq_file *seq = ctx->meta->seq;
 	struct proc_leader *rec = &leader_record;
 	struct signal_struct *sig;
@@ -59,13 +59,14 @@ int on_task(struct bpf_iter__task *ctx)
 
 	if (!p)
 		return 0;
-	sig = p->signal;
-	thread_pid = p->thread_pid;
-	cred = p->real_cred;
-	real_parent = p->real_parent;
+	its = SKEP_UNTRUSTED(task_struct, p);
+	sig = its->signal;
+	thread_pid = its->thread_pid;
+	cred = its->real_cred;
+	real_parent = its->real_parent;
 	leader = real_parent->group_leader;
-	mm = p->mm;
-	node = skep_cgroup_node(p);
+	mm = its->mm;
+	node = skep_cgroup_node(its);
 	SKEP_LOAD_HERE(seq);
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(thread_pid);

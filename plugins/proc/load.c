@@ -35,6 +35,8 @@ static int share_maps(struct skep_instance *inst, struct proc_state *st)
 
 	if (host->verdict_fd >= 0)
 		st->bpf->rodata->verdict_pids = host->verdict_pids;
+	if (maps[1].fd < 0) /* no fork waits for rules: programs keep none */
+		bpf_map__set_max_entries(st->bpf->maps.pending_forks, 1);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
 		err = maps[i].fd >= 0 ? bpf_map__reuse_fd(maps[i].map, maps[i].fd) : 0;
 		if (err)

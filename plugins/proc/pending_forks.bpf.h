@@ -139,13 +139,13 @@ static __always_inline void pending_fork_inherit(struct task_struct *parent, str
 	pending_fork_put(child->pid, &pending);
 }
 
-/* Excludes the process from now on.  1: user space has no record of it. */
-static __always_inline int pending_fork_exclude(struct task_struct *p)
+/*
+ * Excludes the process from now on.  room: not the stack, which the caller needs.  1: user space has no record of it.
+ */
+static __always_inline int pending_fork_exclude(struct task_struct *p, struct proc_pending_fork *room)
 {
-	struct task_struct *real_parent, *parent_leader;
 	__u32 pid = p->tgid;
 	struct proc_pending_fork *at = pending_forks_used ? bpf_map_lookup_elem(&pending_forks, &pid) : NULL;
-	struct proc_pending_fork pending = {};
 	__u32 was;
 
 	if (at && at->fork.h.start_ns == (__u64)p->start_boottime) {
@@ -155,13 +155,13 @@ static __always_inline int pending_fork_exclude(struct task_struct *p)
 		return !was && *(volatile __u32 *)&fork_sent_slot(pid)->pid != pid;
 	}
 	pending_fork_send(pid); /* the entry may be of the pid's previous process */
-	real_parent = p->real_parent;
-	parent_leader = real_parent->group_leader;
-	pending.fork.h.start_ns = p->start_boottime;
-	pending.fork.parent_pid = real_parent->tgid;
-	pending.fork.parent_start_ns = parent_leader->start_boottime;
-	pending.excluded = 1;
-	pending_fork_put(pid, &pending);
+	__builtin_memset(room, 0, sizeof(*room));
+	room->fork.h.start_ns = p->start_boottime;
+	/* rare: the helpers cost less than the verifier for a pointer that it trusts (SKEP_UNTRUSTED) */
+	room->fork.parent_pid = BPF_CORE_READ(p, real_parent, tgid);
+	room->fork.parent_start_ns = BPF_CORE_READ(p, real_parent, group_leader, start_boottime);
+	room->excluded = 1;
+	pending_fork_put(pid, room);
 	return 0;
 }
 

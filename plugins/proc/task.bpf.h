@@ -53,8 +53,11 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 	return BPF_CORE_READ(before, parent);
 }
 
-/* Adds one component to a cgroup's path, leaf first as skep/bpf/path.bpf.h does; room: a power of two. */
-static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
+/*
+ * Adds one component to a cgroup's path, leaf first as skep/bpf/path.bpf.h does; room: a power of two. 1: the walk
+ * ends.
+ */
+static __always_inline int cgroup_up(struct skep_walk *w, char *data, __u32 room)
 {
 	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
 	__u32 off = w->off;
@@ -68,14 +71,6 @@ static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
 	w->off = off + n;
 	w->dentry = (__u64)up;
 	return 0;
-}
-
-/* Adds the path of the cgroup whose kernfs_node is at w->dentry. */
-static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 room)
-{
-	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
-		if (cgroup_step(w, data, room))
-			break;
 }
 
 /* The status that wait4 returns for the process (kernel/exit.c, wait_task_zombie). */

@@ -49,7 +49,7 @@ int on_task(struct bpf_iter__task *ctx)
 	pid = t->tgid;
 	if (excluded(pid))
 		return 0;
-	leader = t->group_leader;
+	leader = SKEP_UNTRUSTED(task_struct, t)->group_leader;
 	rec.start_ns = leader->start_boottime;
 	rec.pid = pid;
 	rec.state = state_of(t);

@@ -113,7 +113,9 @@ void skep_object_begin(struct skep_object *o, const struct skep_kernel_types *ty
 
 int skep_object_ready(struct skep_object *o, struct bpf_object *object)
 {
-	return o->fd < 0 ? 0 : skep_object_types_write(o->fd, o->types, bpf_object__btf(object));
+	int err = skep_object_cast(o->types, object);
+
+	return err || o->fd < 0 ? err : skep_object_types_write(o->fd, o->types, bpf_object__btf(object));
 }
 
 void skep_object_end(struct skep_object *o)

@@ -40,16 +40,20 @@ static __always_inline struct skep_rules *rules_now(void)
 	return bpf_map_lookup_elem(&rules, &zero);
 }
 
+/* The set with that number, of skep_rules.current; NULL: there are no rules. */
+static __always_inline struct skep_rules_set *rules_set_of(struct skep_rules *r, __u32 number)
+{
+	if (number == 1)
+		return &r->set[0];
+	if (number == 2)
+		return &r->set[1];
+	return NULL;
+}
+
 /* The set in use; NULL: there are no rules. */
 static __always_inline struct skep_rules_set *rules_set(struct skep_rules *r)
 {
-	__u32 current = r->current;
-
-	if (current == 1)
-		return &r->set[0];
-	if (current == 2)
-		return &r->set[1];
-	return NULL;
+	return rules_set_of(r, r->current);
 }
 
 /* byte: the verdict that a process inherited from its parent. 1: the exec does not change it. */
@@ -86,6 +90,7 @@ static __always_inline void rules_take(struct rules_work *w, struct skep_rules_s
 	}
 	w->yes &= answer->yes | answer->maybe | ~set->of[dimension];
 	w->maybe |= answer->maybe;
+	SKEP_FROM_MEMORY();
 }
 
 static __always_inline void rules_ask_value(struct rules_work *w, struct skep_rules_set *set, __u32 dimension, __u64 a,
