@@ -63,14 +63,15 @@ static __always_inline __u64 memory_cgroup_typed(struct css_set *set)
 /* Reads the current task with plain loads: 5.11 and later. */
 static __always_inline void who_of_typed(struct who *w, struct task_struct *t)
 {
-	struct task_struct *leader;
+	struct task_struct *leader, *its;
 	struct css_set *set;
 
 	w->flags = t->flags;
 	if (w->flags & PF_KTHREAD)
 		return;
-	leader = t->group_leader;
-	set = t->cgroups;
+	its = SKEP_UNTRUSTED(task_struct, t);
+	leader = its->group_leader;
+	set = its->cgroups;
 	w->start_ns = leader->start_boottime;
 	if (cgroup_v1_memory) {
 		w->cgroup_id = memory_cgroup_typed(set);

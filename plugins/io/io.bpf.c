@@ -80,7 +80,23 @@ static __always_inline __u32 op_of(__u32 op)
  * Writes the address first: when the completion of another request interrupts, it overwrites the address, and the
  * program of the detail finds that our request is gone.
  */
-static __always_inline struct io_done *done_begin(__u64 request)
+static __always_inline void done_begin(__u64 request)
+{
+	struct io_done *r;
+	__u32 zero = 0;
+
+	if (!details_wanted)
+		return;
+	r = bpf_map_lookup_elem(&done, &zero);
+	if (!r)
+		return;
+	*(volatile __u64 *)&r->request = request;
+	*(volatile __u64 *)&r->pass = r->pass + 1;
+	r->state = IO_DONE_NOTHING;
+}
+
+/* NULL: no detail is attached, or the completion of another request has interrupted. */
+static __always_inline struct io_done *done_of(__u64 request)
 {
 	struct io_done *r;
 	__u32 zero = 0;
@@ -88,30 +104,24 @@ static __always_inline struct io_done *done_begin(__u64 request)
 	if (!details_wanted)
 		return NULL;
 	r = bpf_map_lookup_elem(&done, &zero);
-	if (!r)
-		return NULL;
-	*(volatile __u64 *)&r->request = request;
-	*(volatile __u64 *)&r->pass = r->pass + 1;
-	r->state = IO_DONE_NOTHING;
-	return r;
+	return r && *(volatile __u64 *)&r->request == request ? r : NULL;
 }
 
 /* block_rq_complete(rq, error, nr_bytes): the same in all kernels but for the error's type. */
 SEC("tp_btf/block_rq_complete")
 int on_complete(__u64 *ctx)
 {
-	struct request *rq = (void *)ctx[0];
-	struct gendisk *disk = disk_of(rq);
-	struct bio *bio = rq->bio;
-	void *part = rq->part;
+	struct request *rq = (void *)ctx[0], *its = SKEP_UNTRUSTED(request, rq);
+	struct gendisk *disk = disk_of(its);
+	struct bio *bio = blkcg_v2 ? its->bio : NULL;
+	void *part = its->part;
 	__u32 bytes = ctx[2], left = rq->__data_len;
-	__u64 now, begun, latency = 0, service = 0, key = 0, address, writer = 0;
-	__u64 op, by = IO_BY_UNKNOWN, any;
+	__u64 now, begun, latency = 0, service = 0, key = 0, address, cgroup = 0;
+	__u64 op, by = IO_BY_UNKNOWN, issuer = IO_DIRECT, seen, any;
 	__u32 pid;
 	struct io_device *d;
 	struct io_done *detail;
 	struct slot s = {};
-	int seen;
 
 	SKEP_LOAD_HERE(disk);
 	SKEP_LOAD_HERE(bio);
@@ -124,7 +134,7 @@ int on_complete(__u64 *ctx)
 	/* reads the pointer as a number: the verifier allows no arithmetic on a typed pointer */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
 	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
-	detail = done_begin(address);
+	done_begin(address);
 	/* without data: the second end of a write with REQ_PREFLUSH, whose data completed before */
 	if (!bytes && op != IO_FLUSH && op != IO_OTHER) {
 		if (key)
@@ -135,13 +145,18 @@ int on_complete(__u64 *ctx)
 		return 0;
 	d = device_of(disk, op);
 	if (!d) {
+		detail = done_of(address);
 		if (detail)
 			detail->state = IO_DONE_LOST;
 		return 0;
 	}
 	seen = key ? slot_give(key, &s) : 0;
+	SKEP_HIDE(seen, any);
+	SKEP_HIDE(s.start_ns, any);
+	SKEP_HIDE(s.cgroup_id, any);
+	SKEP_HIDE(s.who, (__u32)any);
 	if (bytes < left && seen) /* a part of the request: the rest completes later, with the same issuer */
-		slot_take(key, s.start_ns, s.cgroup_id, s.who);
+		slot_take_again(key, s.start_ns, s.cgroup_id, s.who);
 	pid = s.who & WHO_PID;
 	if (seen)
 		by = s.who & WHO_KERNEL                               ? IO_BY_KERNEL
@@ -173,15 +188,20 @@ int on_complete(__u64 *ctx)
 
 	if (by == IO_BY_PROCESS) {
 		add_process(pid, s.start_ns, op, bytes, latency);
-		add_cgroup(s.cgroup_id, IO_DIRECT, op, bytes, latency);
+		cgroup = s.cgroup_id;
 	} else if (by != IO_BY_EXCLUDED) {
-		writer = writer_of(bio);
-		add_cgroup(writer, writer ? IO_WRITEBACK : IO_UNKNOWN, op, bytes, latency);
+		cgroup = writer_of(bio);
+		issuer = cgroup ? IO_WRITEBACK : IO_UNKNOWN;
 	}
+	SKEP_HIDE(cgroup, any);
+	SKEP_HIDE(issuer, any);
+	if (by != IO_BY_EXCLUDED)
+		add_cgroup(cgroup, issuer, op, bytes, latency);
+	detail = done_of(address);
 	if (!detail)
 		return 0;
 	detail->start_ns = s.start_ns;
-	detail->cgroup_id = by == IO_BY_PROCESS ? s.cgroup_id : writer;
+	detail->cgroup_id = cgroup;
 	detail->latency_ns = latency;
 	detail->service_ns = service;
 	detail->dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;

@@ -42,6 +42,24 @@ struct {
 	__type(value, struct bucket);
 } slots SEC(".maps");
 
+#define NO_WAY WAYS
+/*
+ * The slot with that address.  The verifier follows one path behind it, whichever of the slots it is: it does not know
+ * the number.
+ */
+static __always_inline __u64 way_of(const struct bucket *b, __u64 address, __u64 any)
+{
+	__u64 way = NO_WAY;
+
+#pragma unroll
+	for (int i = WAYS - 1; i >= 0; i--) {
+		if (b->way[i].request == address)
+			way = i;
+		SKEP_HIDE(way, any);
+	}
+	return way;
+}
+
 static __always_inline struct bucket *bucket_of(__u64 request)
 {
 	__u32 at = ((request >> 3) * 0x9e3779b97f4a7c15ull >> 32) & bucket_mask;
@@ -59,23 +77,21 @@ static __always_inline __u32 check_of(__u64 request, __u64 start_ns, __u64 cgrou
 static __always_inline void slot_take(__u64 request, __u64 start_ns, __u64 cgroup_id, __u32 who)
 {
 	struct bucket *b = bucket_of(request);
-	struct slot *s = NULL;
+	struct slot *s;
+	__u64 way;
 
 	if (!b)
 		return;
 	/* a slot of the same address is stale: a request that merges into another never completes */
-#pragma unroll
-	for (int i = 0; i < WAYS; i++)
-		if (!s && b->way[i].request == request)
-			s = &b->way[i];
-#pragma unroll
-	for (int i = 0; i < WAYS; i++)
-		if (!s && !b->way[i].request)
-			s = &b->way[i];
-	if (!s) {
-		s = &b->way[(start_ns >> 4) & (WAYS - 1)];
+	way = way_of(b, request, request);
+	if (way >= WAYS)
+		way = way_of(b, 0, request);
+	if (way >= WAYS) {
+		way = start_ns >> 4;
 		COUNT(evicted);
 	}
+	SKEP_HIDE(way, request);
+	s = &b->way[way & (WAYS - 1)];
 	s->request = request;
 	s->start_ns = start_ns;
 	s->cgroup_id = cgroup_id;
@@ -83,20 +99,26 @@ static __always_inline void slot_take(__u64 request, __u64 start_ns, __u64 cgrou
 	s->check = check_of(request, start_ns, cgroup_id, who);
 }
 
+/* The same for a rare place.  Not static, so that the verifier checks it once. */
+__noinline int slot_take_again(__u64 request, __u64 start_ns, __u64 cgroup_id, __u32 who)
+{
+	slot_take(request, start_ns, cgroup_id, who);
+	return 0;
+}
+
 /* Reads the slot and frees it.  False: no slot, or two CPUs wrote the slot at once. */
 static __always_inline int slot_give(__u64 request, struct slot *ret)
 {
 	struct bucket *b = bucket_of(request);
-	struct slot *s = NULL;
+	struct slot *s;
+	__u64 way;
 
 	if (!b)
 		return 0;
-#pragma unroll
-	for (int i = 0; i < WAYS; i++)
-		if (!s && b->way[i].request == request)
-			s = &b->way[i];
-	if (!s)
+	way = way_of(b, request, request);
+	if (way >= WAYS)
 		return 0;
+	s = &b->way[way & (WAYS - 1)];
 	ret->start_ns = s->start_ns;
 	ret->cgroup_id = s->cgroup_id;
 	ret->who = s->who;
