@@ -38,11 +38,13 @@ static __always_inline void own_by_current(struct conn *c, struct sock *sk)
 }
 
 /* Reads the totals; of a connection that has ended only the bytes that processes read may still grow. */
-static __always_inline void totals_now(struct totals *t, struct conn *c, struct sock *sk, int state)
+static __always_inline void totals_now(struct scratch *s, struct conn *c, struct sock *sk, int state)
 {
+	struct totals *t = &s->t;
 	__u64 app;
 
-	totals_read(t, sk, state);
+	s->sk = (__u64)sk;
+	totals_of(s->self, state);
 	if (!c->held)
 		return;
 	app = t->app[NET_RX];
@@ -51,24 +53,58 @@ static __always_inline void totals_now(struct totals *t, struct conn *c, struct 
 		t->app[NET_RX] = app;
 }
 
-/* The last report of a connection; old: the state before its end. */
-static __always_inline void finish(struct sock *sk, struct conn *c, struct scratch *s, int old)
+/* Keeps the totals at a connection's end. */
+static __always_inline void totals_at_end(struct conn *c, struct sock *sk, int old)
 {
-	int failed = old == TCP_SYN_SENT || old == TCP_SYN_RECV;
+	struct scratch *s = scratch_take();
 
-	totals_now(&s->t, c, sk, old);
+	if (!s) {
+		COUNT(no_scratch);
+		return;
+	}
+	s->sk = (__u64)sk;
+	totals_of(s->self, old);
+	c->end = s->t;
+	scratch_give(s);
+}
+
+enum report {
+	REPORT_BYTES, /* credits bytes to the owner */
+	REPORT_OPEN,  /* the traffic since the last report too */
+	REPORT_LAST,  /* the last report of the connection */
+};
+
+/*
+ * state: for REPORT_LAST the state before the connection's end.  One body for the three reports: the verifier follows
+ * each that is inlined.
+ */
+static __always_inline void report_conn(struct sock *sk, struct conn *c, struct scratch *s, int state, enum report what)
+{
+	int failed = what == REPORT_LAST && (state == TCP_SYN_SENT || state == TCP_SYN_RECV);
+	__u64 now;
+
+	totals_now(s, c, sk, state);
 	route(c, sk);
 	if (!failed)
 		settle_bytes(c, sk, &s->t);
-	describe(s, c, sk, c->ended_ns);
-	s->rec.flags |= NET_CONN_CLOSED;
-	s->rec.error = c->error;
-	if (failed)
-		s->rec.flags |= c->error ? NET_CONN_FAILED : NET_CONN_FAILED | NET_CONN_ABORTED;
-	settle_rest(s, c, failed, 1);
-	record(s, c, 1);
-	c->closed = 1;
-	conn_uncounted(c);
+	if (what == REPORT_BYTES)
+		return;
+	now = what == REPORT_LAST ? c->ended_ns : bpf_ktime_get_boot_ns();
+	describe(s, c, sk, now);
+	if (what == REPORT_LAST) {
+		s->rec.flags |= NET_CONN_CLOSED;
+		s->rec.error = c->error;
+		if (failed)
+			s->rec.flags |= c->error ? NET_CONN_FAILED : NET_CONN_FAILED | NET_CONN_ABORTED;
+	}
+	settle_rest(s, c, failed, what == REPORT_LAST);
+	/* only connections older than long_ns get a record while they are open */
+	if (what == REPORT_LAST || now - c->began_ns >= long_ns)
+		record(s, c, what == REPORT_LAST);
+	if (what == REPORT_LAST) {
+		c->closed = 1;
+		conn_uncounted(c);
+	}
 }
 
 static __always_inline void settle(struct sock *sk, struct conn *c, int old, int over)
@@ -79,13 +115,7 @@ static __always_inline void settle(struct sock *sk, struct conn *c, int old, int
 		COUNT(no_scratch);
 		return;
 	}
-	if (over && !c->closed) {
-		finish(sk, c, s, old);
-	} else {
-		totals_now(&s->t, c, sk, old);
-		route(c, sk);
-		settle_bytes(c, sk, &s->t);
-	}
+	report_conn(sk, c, s, old, over && !c->closed ? REPORT_LAST : REPORT_BYTES);
 	scratch_give(s);
 }
 
@@ -162,25 +192,42 @@ static __always_inline void not_listening(struct sock *sk)
 	add(&listeners_closed, 1); /* a scan puts in a listener that shares the port */
 }
 
-static __always_inline void closed(struct sock *sk, int old)
+/* The connection has ended.  1: a process still has a descriptor of it. */
+static __always_inline int ended(struct conn *c, struct sock *sk, int old)
 {
-	struct conn *c = conn_get(sk, 0);
-
-	if (!c || !c->known || c->closed || c->held)
-		return;
 	c->ended_ns = bpf_ktime_get_boot_ns();
 	c->error = BPF_CORE_READ(sk, sk_err);
-	if (!calls_counted && old != TCP_SYN_SENT && old != TCP_SYN_RECV &&
-	    !(BPF_CORE_READ(sk, __sk_common.skc_flags) & 1u << SOCK_DEAD_BIT)) {
-		totals_read(&c->end, sk, old);
-		c->held = old;
-		/* A process resets the connection, or disconnects: it is the current one. */
-		if (c->guessed && !c->error)
-			own_by_current(c, sk);
-		if (c->guessed)
-			return; /* the other side did: on_destroy or a scan will know a process that has a descriptor */
+	if (calls_counted || old == TCP_SYN_SENT || old == TCP_SYN_RECV ||
+	    BPF_CORE_READ(sk, __sk_common.skc_flags) & 1u << SOCK_DEAD_BIT)
+		return 0;
+	totals_at_end(c, sk, old);
+	c->held = old;
+	return 1;
+}
+
+/*
+ * new: CLOSE, or the process has closed its side.  Then its bytes are credited now, while the process certainly lives.
+ */
+static __always_inline void closing(struct sock *sk, int old, int new)
+{
+	struct conn *c = conn_get(sk, 0);
+	int over = new == TCP_CLOSE, waits;
+
+	if (!c || !c->known || c->closed || (over && c->held))
+		return;
+	waits = over ? ended(c, sk, old) : 0;
+	/* The current process closes its side, or it resets the connection or disconnects. */
+	if (!over || (waits && c->guessed && !c->error))
+		own_by_current(c, sk);
+	if (waits && c->guessed)
+		return; /* the other side did: on_destroy or a scan will know a process that has a descriptor */
+	settle(sk, c, old, over);
+	if (!over) {
+		/* no process will move bytes over it, and usually none has a descriptor from here on */
+		if ((BPF_CORE_READ(sk, sk_shutdown) & SHUTDOWN_MASK) == SHUTDOWN_MASK)
+			conn_uncounted(c);
+		return;
 	}
-	settle(sk, c, old, 1);
 	if (use_sk_storage || c->held)
 		return;
 	if (calls_counted) {
@@ -192,20 +239,6 @@ static __always_inline void closed(struct sock *sk, int old)
 	conn_forget(sk);
 }
 
-/* The process has closed its side: credits its bytes now, while the process certainly lives. */
-static __always_inline void ending(struct sock *sk, int old)
-{
-	struct conn *c = conn_get(sk, 0);
-
-	if (!c || !c->known || c->closed)
-		return;
-	own_by_current(c, sk);
-	settle(sk, c, old, 0);
-	/* no process will move bytes over it, and usually none has a descriptor from here on */
-	if ((BPF_CORE_READ(sk, sk_shutdown) & SHUTDOWN_MASK) == SHUTDOWN_MASK)
-		conn_uncounted(c);
-}
-
 static __always_inline void changed(struct sock *sk, int old, int new)
 {
 	switch (new) {
@@ -215,18 +248,16 @@ static __always_inline void changed(struct sock *sk, int old, int new)
 	case TCP_ESTABLISHED:
 		established(sk, old);
 		break;
-	case TCP_FIN_WAIT1:
-	case TCP_LAST_ACK:
-		ending(sk, old);
-		break;
 	case TCP_LISTEN:
 		listening(sk);
 		break;
+	case TCP_FIN_WAIT1:
+	case TCP_LAST_ACK:
 	case TCP_CLOSE:
-		if (old == TCP_LISTEN)
+		if (old == TCP_LISTEN && new == TCP_CLOSE)
 			not_listening(sk);
 		else
-			closed(sk, old);
+			closing(sk, old, new);
 		break;
 	default:
 		break;

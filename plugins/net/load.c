@@ -92,11 +92,11 @@ static void choose_programs(struct net_state *st, const struct skep_kernel_types
 	bpf_program__set_autoload(bpf->progs.on_task, calls != NET_CALLS_NONE && way == NET_IN_STORAGE);
 	bpf_program__set_autoload(bpf->progs.on_process, calls == NET_CALLS_NONE || way != NET_IN_STORAGE);
 	bpf_map__set_autocreate(bpf->maps.conns, way != NET_IN_HASHES);
-	bpf_map__set_autocreate(bpf->maps.callers, way == NET_IN_STORAGE);
+	bpf_map__set_autocreate(bpf->maps.callers, calls != NET_CALLS_NONE && way == NET_IN_STORAGE);
 	bpf_map__set_max_entries(bpf->maps.conns_by_address, way == NET_IN_HASHES ? HASH_CONNECTIONS : 1);
 	bpf_map__set_max_entries(bpf->maps.ended_by_address, way == NET_IN_HASHES ? HASH_ENDED : 1);
 	bpf->rodata->use_sk_storage = way != NET_IN_HASHES;
-	bpf->rodata->use_task_storage = way == NET_IN_STORAGE;
+	bpf->rodata->use_task_storage = calls != NET_CALLS_NONE && way == NET_IN_STORAGE;
 	bpf->rodata->calls_counted = calls != NET_CALLS_NONE;
 }
 

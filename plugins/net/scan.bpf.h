@@ -28,17 +28,7 @@ static __always_inline void pass(struct sock *sk, struct conn *c, __u32 state)
 
 	if (!s || c->closed)
 		return;
-	if (c->held) {
-		finish(sk, c, s, c->held);
-		return;
-	}
-	totals_read(&s->t, sk, state);
-	settle_bytes(c, sk, &s->t);
-	describe(s, c, sk, bpf_ktime_get_boot_ns());
-	settle_rest(s, c, 0, 0);
-	/* only connections older than long_ns get a record while they are open */
-	if (s->rec.h.time_ns - c->began_ns >= long_ns)
-		record(s, c, 0);
+	report_conn(sk, c, s, c->held ?: state, c->held ? REPORT_LAST : REPORT_OPEN);
 }
 
 /* Fills r with the amounts that no record reported yet. 0: there are none. */
@@ -198,7 +188,7 @@ static __always_inline int owner_has(struct conn *c, struct task_struct *t, stru
 SEC("iter/task_file")
 int on_file(struct bpf_iter__task_file *ctx)
 {
-	struct task_struct *t = ctx->task, *leader;
+	struct task_struct *t = ctx->task;
 	struct file *file = ctx->file;
 	struct file___net *inside = (void *)file;
 	struct socket *sock;
@@ -229,9 +219,8 @@ int on_file(struct bpf_iter__task_file *ctx)
 	    BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET6)
 		return 0;
 	scanner = bpf_get_current_pid_tgid() >> 32;
-	leader = t->group_leader;
 	holder.pid = t->tgid;
-	holder.start_ns = BPF_CORE_READ(leader, start_boottime);
+	holder.start_ns = BPF_CORE_READ(t, group_leader, start_boottime);
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state == TCP_LISTEN) {
 		struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
