@@ -13,6 +13,7 @@
 #include "cli/base/privilege.h"
 #include "cli/base/program.h"
 #include "cli/base/skep.h"
+#include "core/base/streams.h"
 #include "core/base/trust.h"
 #include "filters/suggest.h"
 
@@ -126,6 +127,7 @@ int command_main(const struct command_program *program, int argc, char **argv)
 {
 	int status = SKEP_EXIT_OK;
 
+	(void)streams_begin(); /* without memory for them the usual streams still serve */
 	program_begin(program->name);
 	/* root may choose anything, although a security module may set AT_SECURE for root, too */
 	if (privileged_start() && getuid() != 0)

@@ -14,6 +14,7 @@
 
 #include "cli/base/human.h"
 #include "cli/base/text.h"
+#include "core/base/streams.h"
 
 #define WIDTH_LEAST       80
 #define WIDTH_MOST        200
@@ -22,7 +23,7 @@
 static unsigned stream_width(FILE *out)
 {
 	struct winsize size;
-	int fd = fileno(out);
+	int fd = streams_fd(out);
 
 	if (fd < 0 || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
 		return WIDTH_NO_TERMINAL;
@@ -32,7 +33,7 @@ static unsigned stream_width(FILE *out)
 static bool stream_colour(FILE *out)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-	int fd = fileno(out);
+	int fd = streams_fd(out);
 
 	/* no-color.org: any value that is not empty; a dumb terminal shows the sequences as text. */
 	return fd >= 0 && isatty(fd) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);

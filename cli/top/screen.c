@@ -93,6 +93,7 @@ int screen_open(struct screen **ret, char *why, size_t why_size)
 	struct sigaction action = { .sa_handler = on_winch };
 	struct screen *s = calloc(1, sizeof(*s));
 	struct paint paint;
+	FILE *in, *out;
 
 	if (!s) {
 		snprintf(why, why_size, "out of memory");
@@ -102,7 +103,10 @@ int screen_open(struct screen **ret, char *why, size_t why_size)
 	s->unicode = paint.unicode;
 	use_env(FALSE); /* take_size() asks the terminal, and bounds the answer */
 	sigaction(SIGWINCH, &action, NULL); /* before newterm(), which then sets no handler of its own */
-	s->terminal = newterm(NULL, stdout, stdin);
+	/* ncurses wants streams of the C library itself: it uses only their descriptors, which stay open */
+	out = fdopen(STDOUT_FILENO, "w");
+	in = fdopen(STDIN_FILENO, "r");
+	s->terminal = out && in ? newterm(NULL, out, in) : NULL;
 	if (!s->terminal) {
 		const char *term = getenv("TERM");
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/journal.h"
+#include "core/base/streams.h"
 
 #define JOURNAL_WAIT_MS 50 /* a wait on the loop's thread: a journal that accepts nothing must not stop the records */
 
@@ -72,20 +73,6 @@ bool log_to_journal(void)
 	return journal;
 }
 
-static void write_all(const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = write(STDERR_FILENO, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return; /* stderr is broken, so no message can report it */
-		p += done;
-		n -= (size_t)done;
-	}
-}
-
 static const char *level_name(int level)
 {
 	switch (level) {
@@ -139,7 +126,7 @@ static void print_line(int level, const char *source, const char *text, size_t n
 	}
 	used += skep_utf8_shown(text, n, line + used);
 	line[used++] = '\n';
-	write_all(line, used);
+	(void)streams_write(STDERR_FILENO, line, used); /* no message can report a broken stderr */
 	if (line != small)
 		free(line);
 }

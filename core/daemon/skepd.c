@@ -19,6 +19,7 @@
 #include "core/base/confine.h"
 #include "core/base/log.h"
 #include "core/base/log_diag.h"
+#include "core/base/streams.h"
 #include "core/control/copier.h"
 #include "core/identify/reader.h"
 #include "lake/copy.h"
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
 
 	if (open_standard_fds())
 		return SKEPD_RUNTIME;
+	(void)streams_begin(); /* without memory for them the usual streams still serve */
 	/* Records have the arguments of every user's processes: not for everybody to read. */
 	umask(umask(0) | 0027);
 	confine_memory(); /* before anything secret is read */

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""output.py - all that skep writes arrives whole, and skep reads all of its input, where another process has made the
+stream non-blocking. Each stream is a pipe whose other end made it so, and that is full (or empty) at the start.
+
+Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
+"""
+import fcntl
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+
+SKEP, SKEPD = os.environ["SKEP"], os.environ["SKEPD"]
+WORK = sys.argv[1]
+LAKE = WORK + "/lake"
+PATIENCE = 60 * int(os.environ.get("SKEP_TEST_PATIENCE", "1"))
+failures = 0
+
+
+def check(good, what, detail=""):
+    global failures
+    if not good:
+        failures += 1
+    print(f"ok - {what}" if good else f"FAIL - {what}: {detail}", flush=True)
+
+
+def full_pipe():
+    """A pipe that is full and non-blocking: (reading end, writing end, bytes in it)."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    filled = 0
+    for size in (65536, 1):
+        try:
+            while True:
+                filled += os.write(writing, b"x" * size)
+        except BlockingIOError:
+            pass
+    return reading, writing, filled
+
+
+def waits(process):
+    """Does the process sleep? Then it has met the full or empty pipe. Or it has ended."""
+    if process.poll() is not None:
+        return True
+    with open(f"/proc/{process.pid}/wchan") as file, open(f"/proc/{process.pid}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] == "S" and ("poll" in (where := file.read()) or where == "0")
+
+
+def settle(process):
+    end = time.monotonic() + PATIENCE
+    seen = 0
+    while seen < 3 and time.monotonic() < end:
+        seen = seen + 1 if waits(process) else 0
+        time.sleep(0.02)
+
+
+def drained(argv, stream):
+    """What the command writes to that stream, a full pipe at first."""
+    reading, writing, filled = full_pipe()
+    other = "stderr" if stream == "stdout" else "stdout"
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, **{stream: writing, other: subprocess.DEVNULL})
+    flags = fcntl.fcntl(writing, fcntl.F_GETFL)
+    settle(process)
+    left_alone = fcntl.fcntl(writing, fcntl.F_GETFL) == flags
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        text = file.read()
+    return process.wait(PATIENCE), text[filled:], left_alone
+
+
+def plain(argv, stream):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, getattr(done, stream)
+
+
+def same(stream, argv):
+    what = f"{stream}: {' '.join(argv)}".replace(f" --lake {LAKE}", "").replace(os.path.dirname(SKEP) + "/", "")
+    status, want = plain(argv, stream)
+    got = drained(argv, stream)
+    check(want and got == (status, want, True), what,
+          f"wanted status {status} and {len(want)} bytes, got status {got[0]}, {len(got[1])} bytes, flags kept: {got[2]}")
+
+
+def whole_json():
+    """The reader of issue 27: a pipe that it made non-blocking, and a report of several times its size."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    process = subprocess.Popen([SKEP, "show", "--lake", LAKE, "--json"], stdout=writing)
+    os.close(writing)
+    settle(process)
+    with os.fdopen(reading, "rb") as file:
+        text = file.read()
+    check(process.wait() == 0 and len(text) > 200000 and json.loads(text)["run"]["state"], "a report of several pipes is whole",
+          f"{len(text)} bytes")
+
+
+def feed(argv, data):
+    """The command's answer when its input is an empty, non-blocking pipe at first, and comes in two halves."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    process = subprocess.Popen(argv, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for part in (data[:len(data) // 2], data[len(data) // 2:]):
+        settle(process)
+        try:
+            with_all = memoryview(part)
+            while with_all:
+                with_all = with_all[os.write(writing, with_all):]
+        except BrokenPipeError:
+            break
+    os.close(writing)
+    os.close(reading)
+    out = process.stdout.read()
+    return process.wait(PATIENCE), out
+
+
+def same_input(what, argv, data):
+    done = subprocess.run(argv, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    got = feed(argv, data)
+    check(got == (done.returncode, done.stdout) and done.returncode == 0, f"stdin: {what}", (done.returncode, done.stdout, got))
+
+
+subprocess.run([SKEP, "run", "--lake", LAKE, "--no-report", "--name", "big", "--", "sh", "-c",
+                "i=0; while [ $i -lt 400 ]; do /bin/true $i; i=$((i+1)); done"], check=True)
+whole_json()
+show, at = [SKEP, "show", "--lake", LAKE], ["--lake", LAKE]
+for command in ([*show, "--json"], [*show, "--json", "--columns"], [*show, "--processes"], [*show, "--trace", "-"],
+                [*show, "--flame", "-"], [SKEP, "runs", *at], [SKEP, "runs", "--json", *at],
+                [SKEP, "lake", "export", *at], [SKEP, "lake", "export", "--format", "csv", *at],
+                [SKEP, "lake", "export", "--format", "parquet", *at], [SKEP, "lake", "status", *at], [SKEP, "tune", *at],
+                [SKEP, "tune", "--json", *at], [SKEP, "audit", *at], [SKEP, "help"], [SKEP, "help", "run"],
+                [SKEP, "help", "concepts"], [SKEP, "--version"], [SKEPD, "--help"]):
+    same("stdout", command)
+for command in ([SKEP, "nonsense"], [SKEP, "show", "--lake", LAKE, "nonsense"], [SKEP, "show", "--nonsense"],
+                [SKEPD, "--nonsense"], [SKEPD, "-t", "-c", "/nonsense"]):
+    same("stderr", command)
+status, text, _ = drained([SKEP, "run", "--lake", LAKE, "--", "sh", "-c", "exit 3"], "stderr")
+check(status == 3 and re.search(rb"exit(ed)? .*3", text) and text.endswith(b"\n"), "stderr: the report of skep run", text)
+status, text, _ = drained([SKEP, "run", "--lake", LAKE, "--no-report", "--json", "-", "--", "sh", "-c", "exit 3"], "stdout")
+check(status == 3 and text.endswith(b"}\n") and json.loads(text)["run"]["exit_code"] == 3, "stdout: skep run --json -", text)
+
+chain = subprocess.run([SKEP, "audit", "big", "--json", *at], capture_output=True, check=True).stdout
+same_input("skep audit --verify -", [SKEP, "audit", "--verify", "-"], chain)
+rows = subprocess.run([SKEP, "lake", "export", "--what", "all", *at], capture_output=True, check=True).stdout
+status, said = feed([SKEP, "lake", "import", "--lake", WORK + "/copy", "-"], rows)
+copied = subprocess.run([SKEP, "lake", "export", "--what", "all", "--lake", WORK + "/copy"], capture_output=True).stdout
+check(status == 0 and copied == rows, "stdin: skep lake import -", (status, said, len(copied), len(rows)))
+with open(os.path.dirname(os.path.abspath(__file__)) + "/../rules/day.ndjson", "rb") as file:
+    same_input("skep filter test -", [SKEP, "filter", "test", "uid == 0", "-"], file.read())
+sys.exit(failures != 0)
