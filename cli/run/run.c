@@ -65,9 +65,10 @@ struct run {
 	uv_poll_t signals, command_end;
 	uv_timer_t check;
 	unsigned since_draw_ms, draw_ms;
-	bool stopped;   /* the collector has stopped */
-	bool ended;     /* CMD has ended */
-	unsigned hurry; /* signals to end that arrived after CMD's end */
+	bool stopped;    /* the collector has stopped */
+	bool unrecorded; /* CMD runs, and nothing collects */
+	bool ended;      /* CMD has ended */
+	unsigned hurry;  /* signals to end that arrived after CMD's end */
 	int exit_code;
 };
 
@@ -422,7 +423,9 @@ static void on_command_end(uv_poll_t *handle, int poll_status, int events)
 	run->live = live_free(run->live);
 	if (exec_error)
 		say_exec_error(run, exec_error);
-	if (run->daemon)
+	if (run->unrecorded)
+		close_handles(run);
+	else if (run->daemon)
 		run_daemon_end(run->daemon, status, &usage, on_daemon_done, run);
 	else
 		collector_run_end(run->collector, run->id, status, err ? NULL : &usage, NULL, on_run_ended, run);
@@ -516,6 +519,17 @@ static int begin_here(struct run *run, const struct run_spec *spec)
 	return code;
 }
 
+static int release(struct run *run)
+{
+	int err = watch(run);
+
+	if (!err)
+		err = spawn_release(&run->spawn, run->id);
+	if (err)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
+	return SKEP_EXIT_OK;
+}
+
 static int begin(struct run *run)
 {
 	char *cwd = get_current_dir_name();
@@ -531,7 +545,7 @@ static int begin(struct run *run)
 		.gid = getgid(),
 		.traceparent = run->traceparent,
 	};
-	int err, code;
+	int code;
 
 	tool_of(run->options.command, &tool);
 	if (!spec.pipeline)
@@ -545,14 +559,7 @@ static int begin(struct run *run)
 		code = begin_here(run, &spec);
 	}
 	free(cwd);
-	if (code)
-		return code;
-	err = watch(run);
-	if (!err)
-		err = spawn_release(&run->spawn, run->id);
-	if (err)
-		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
-	return SKEP_EXIT_OK;
+	return code ? code : release(run);
 }
 
 /* ---- afterwards ------------------------------------------------------------------ */
@@ -640,6 +647,24 @@ static int start_loop(struct run *run)
 	return SKEP_EXIT_OK;
 }
 
+/*
+ * The caller has limited CMD so far that skep cannot collect beside it.  The limit is meant for CMD, so CMD runs.
+ * SKEP_EXIT_OK, or code.
+ */
+static int do_without_record(struct run *run, int code)
+{
+	const char *limit = run->daemon ? NULL : limits_short();
+
+	shut_down(run);
+	if (!limit || run->collector)
+		return code;
+	skep_say("run", "%s: the command runs, and skep records nothing; raise the hard limit (ulimit -H), or have a skepd "
+		 "collect", limit);
+	run->unrecorded = true;
+	run->live = live_free(run->live);
+	return start_loop(run);
+}
+
 /* `skep run --task`: marks this process, which becomes CMD.  CMD runs also where nothing records it. */
 static int become(struct run *run)
 {
@@ -662,6 +687,7 @@ static int become(struct run *run)
 	}
 	json_decref(answer);
 	ctl_close(ctl);
+	limits_give_back(&run->inherited.limits);
 	execvp(run->options.command[0], run->options.command);
 	err = errno;
 	say_exec_error(run, err);
@@ -689,6 +715,8 @@ static int execute(struct run *run, int argc, char **argv)
 	code = fork_command(run);
 	if (!code)
 		code = run->daemon ? start_loop(run) : start_collector(run, &facts);
+	if (code && run->spawn.pid)
+		code = do_without_record(run, code);
 	if (code)
 		return code;
 	/* No handler ran while skep prepared the run; CMD must not start after a Ctrl-C. */
@@ -697,11 +725,13 @@ static int execute(struct run *run, int argc, char **argv)
 		return 128 + number;
 	interval_ms = run->config ? run->config->interval_ns / 1000000 : 0;
 	run->draw_ms = (unsigned)(interval_ms < 60000 ? interval_ms : 60000);
-	code = begin(run);
+	code = run->unrecorded ? release(run) : begin(run);
 	if (code)
 		return code;
 	uv_run(&run->loop, UV_RUN_DEFAULT);
 	shut_down(run); /* stops the sink: afterwards the lake is complete */
+	if (run->unrecorded)
+		return run->exit_code;
 	report(run);
 	if (run->daemon)
 		run_daemon_note(run->daemon, stderr);

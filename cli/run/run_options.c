@@ -58,7 +58,7 @@ const struct command cmd_run = {
 		"Where skepd collects, it has its own configuration: skep run refuses --interval, --otlp, --otlp-wait "
 		"and --plugin-dir there; give a lake of your own with --lake.\n"
 		"\n"
-		"CMD runs in the same process group, session and terminal, with the same signals, descriptors and "
+		"CMD runs in the same process group, session and terminal, with the same signals, limits, descriptors and "
 		"environment, plus SKEP_RUN=<id of the run>. With --otlp, skep also sets TRACEPARENT, so that spans of "
 		"CMD become children of the run's span; if skep itself finds a TRACEPARENT, the run's span becomes a "
 		"child of that span. skep passes a signal sent to skep alone on to CMD. While skep makes the report "

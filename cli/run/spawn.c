@@ -23,8 +23,10 @@
 int spawn_inherit(struct spawn_inherited *ret)
 {
 	signals_inherit(&ret->signals);
-	if (getrlimit(RLIMIT_MEMLOCK, &ret->memlock) < 0)
-		return -errno;
+	limits_inherit(&ret->limits);
+	limits_raise(&ret->limits);
+	if (prctl(PR_GET_PDEATHSIG, &ret->death_signal) < 0)
+		ret->death_signal = 0;
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* open() takes the lowest free number, which is this one */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
@@ -188,7 +190,10 @@ child(const struct spawn_inherited *inherited, char *const argv[], char *const e
 	for (char *const *entry = envp; n > 1 && *entry; entry++)
 		if (strncmp(*entry, "SKEP_RUN=", 9) == 0 && strlen(*entry + 9) == (size_t)n)
 			memcpy(*entry + 9, id, (size_t)n);
-	(void)setrlimit(RLIMIT_MEMLOCK, &inherited->memlock);
+	limits_give_back(&inherited->limits);
+	/* fork() clears it.  When skep gets SIGKILL because the caller has died, CMD must get it as well. */
+	if (inherited->death_signal)
+		(void)prctl(PR_SET_PDEATHSIG, inherited->death_signal);
 	signals_give_back(&inherited->signals);
 	execvpe(argv[0], argv, envp);
 	err = errno;

@@ -10,12 +10,14 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "cli/run/limits.h"
 #include "cli/run/signals.h"
 
 /* State that the command must find as if skep were not there. */
 struct spawn_inherited {
 	struct signals_inherited signals;
-	struct rlimit memlock; /* libbpf raises it on kernels before 5.11 */
+	struct limits limits; /* skep raises its own, and libbpf RLIMIT_MEMLOCK on kernels before 5.11 */
+	int death_signal;     /* sent when the parent dies (PR_SET_PDEATHSIG); 0: none */
 };
 
 struct spawn {
@@ -26,9 +28,9 @@ struct spawn {
 };
 
 /*
- * Saves the state; call it first in the process.  Also opens /dev/null (close-on-exec) on each closed descriptor of
- * 0..2, so that no file of skep gets such a number and receives messages.  The command finds them closed again.  0 or
- * -errno.
+ * Saves the state and raises skep's own limits; call it first in the process.  Also opens /dev/null (close-on-exec) on
+ * each closed descriptor of 0..2, so that no file of skep gets such a number and receives messages.  The command finds
+ * them closed again.  0 or -errno.
  */
 int spawn_inherit(struct spawn_inherited *ret);
 /*
