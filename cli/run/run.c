@@ -25,6 +25,7 @@
 #include "cli/live/live.h"
 #include "cli/base/privilege.h"
 #include "cli/report/report.h"
+#include "cli/run/pidns.h"
 #include "cli/run/run.h"
 #include "cli/run/run_config.h"
 #include "cli/run/run_daemon.h"
@@ -477,7 +478,7 @@ static int fork_command(struct run *run)
 {
 	char **environment = NULL, traceparent[SKEP_TRACEPARENT_SIZE] = "";
 	const char *set[] = { "SKEP_RUN", run->id, NULL, traceparent, NULL };
-	int err = 0;
+	int err = 0, pidns = -1;
 
 	run_id_new(run->id); /* skepd's id, of the same length, may replace it */
 	if (run->options.otlp) {
@@ -486,9 +487,13 @@ static int fork_command(struct run *run)
 	}
 	if (!err)
 		err = spawn_environment(set, &environment);
+	if (!err && !run->daemon)
+		err = pidns_open(&pidns);
 	if (!err)
-		err = spawn_start(&run->inherited, run->options.command, environment, &run->spawn);
+		err = spawn_start(&run->inherited, run->options.command, environment, pidns, &run->spawn);
 	free(environment); /* the child has its own copy */
+	if (pidns >= 0)
+		close(pidns);
 	if (err)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot start a process: %s", strerror(-err));
 	return SKEP_EXIT_OK;
@@ -556,6 +561,7 @@ static int begin(struct run *run)
 		spec.traceparent = traceparent_of_caller();
 		code = run_daemon_begin(run->daemon, &spec, run->live != NULL, run->options.details, run->id);
 	} else {
+		spec.root = run->spawn.root;
 		code = begin_here(run, &spec);
 	}
 	free(cwd);

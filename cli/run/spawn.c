@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,7 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run/pidns.h"
 #include "core/base/trust.h"
+
+#define ROOT_MS 10000 /* the child has only to be scheduled */
 
 int spawn_inherit(struct spawn_inherited *ret)
 {
@@ -176,12 +180,17 @@ out:
  * execvpe is safe, too: glibc 2.24 and later builds its paths on the stack.
  */
 static void __attribute__((noreturn))
-child(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int gate, int report)
+child(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int gate, int report, int pidns)
 {
 	char id[64];
 	ssize_t n;
 	int err;
 
+	if (pidns >= 0) {
+		uint32_t pid = pidns_self(pidns);
+
+		n = write(report, &pid, sizeof(pid));
+	}
 	do
 		n = read(gate, id, sizeof(id)); /* all of it: a pipe write of up to PIPE_BUF bytes is atomic */
 	while (n < 0 && errno == EINTR);
@@ -209,7 +218,22 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-int spawn_start(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], struct spawn *ret)
+/* The child's first report, in a pid namespace of our own. */
+static int read_root(int report, pid_t *ret)
+{
+	struct pollfd ready = { .fd = report, .events = POLLIN };
+	uint32_t pid = 0;
+
+	while (poll(&ready, 1, ROOT_MS) < 0 && errno == EINTR)
+		continue;
+	if (read(report, &pid, sizeof(pid)) != sizeof(pid) || pid == 0)
+		return -ESRCH;
+	*ret = (pid_t)pid;
+	return 0;
+}
+
+int spawn_start(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int pidns,
+		struct spawn *ret)
 {
 	struct spawn spawn = { .pidfd = -1, .gate = -1, .report = -1 };
 	int gate[2] = { -1, -1 }, report[2] = { -1, -1 };
@@ -227,8 +251,9 @@ int spawn_start(const struct spawn_inherited *inherited, char *const argv[], cha
 	}
 	if (spawn.pid == 0) {
 		close(gate[1]); /* else the child would never read end of file */
-		child(inherited, argv, envp, gate[0], report[1]);
+		child(inherited, argv, envp, gate[0], report[1], pidns);
 	}
+	spawn.root = spawn.pid;
 	spawn.gate = gate[1];
 	spawn.report = report[0];
 	gate[1] = report[0] = -1;
@@ -236,6 +261,11 @@ int spawn_start(const struct spawn_inherited *inherited, char *const argv[], cha
 	if (spawn.pidfd < 0) {
 		err = -errno;
 		goto out;
+	}
+	if (pidns >= 0) {
+		err = read_root(spawn.report, &spawn.root);
+		if (err < 0)
+			goto out;
 	}
 	*ret = spawn;
 out:

@@ -22,6 +22,7 @@ struct spawn_inherited {
 
 struct spawn {
 	pid_t pid;  /* 0: none, or reaped */
+	pid_t root; /* the pid by which the kernel reports it: another one in a pid namespace of our own */
 	int pidfd;  /* readable when the command has ended; -1: none */
 	int gate;   /* write end; closed without a byte: the child leaves */
 	int report; /* read end: errno of a failed exec */
@@ -39,8 +40,11 @@ int spawn_inherit(struct spawn_inherited *ret);
  */
 int spawn_environment(const char *const *set, char ***ret);
 
-/* Forks.  The child waits for spawn_release(), in our process group and session. 0 or -errno. */
-int spawn_start(const struct spawn_inherited *, char *const argv[], char *const envp[], struct spawn *ret);
+/*
+ * Forks.  The child waits for spawn_release(), in our process group and session.  pidns: of pidns_open(); -1: our
+ * pids are the kernel's.  0 or -errno.
+ */
+int spawn_start(const struct spawn_inherited *, char *const argv[], char *const envp[], int pidns, struct spawn *ret);
 /*
  * Releases the child: it execs the command, searched in PATH as a shell does.  run_id: an id that is known only after
  * the fork; it replaces the value, of the same length, of SKEP_RUN in the child's environment.  NULL: the value stays.

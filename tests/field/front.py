@@ -88,6 +88,17 @@ def limits():
         check(behind.stderr == "", f"ulimit {limit}: no message", behind.stderr)
 
 
+def pid_namespace():
+    """In a container's pid namespace CMD has another pid than the kernel reports."""
+    report = WORK + "/namespace.json"
+    for what, procfs in (("its own /proc", ["--mount-proc"]), ("the host's /proc", [])):
+        done = subprocess.run(["unshare", "--pid", "--fork", *procfs, *BEHIND, "--json", report, "--", "sh", "-c",
+                               "/bin/true; exit 6"], capture_output=True, text=True)
+        found = [(p["argv"], p["exit_code"]) for p in json.load(open(report))["processes"] if p["last"]]
+        check(done.returncode == 6 and (["/bin/true"], 0) in found and len(found) == 2,
+              f"a pid namespace of its own, with {what}: the report has CMD's processes", (done, found))
+
+
 def bash(script):
     return ["bash", "-c", script + '; "$@"', "bash"]
 
@@ -139,7 +150,7 @@ def death_of_the_caller():
     check(True, "a caller that dies takes CMD with it, if it has asked for that")
 
 
-for test in (limits, task, inherited, death_of_the_caller):
+for test in (limits, task, pid_namespace, inherited, death_of_the_caller):
     if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
         continue
     try:

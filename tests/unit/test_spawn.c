@@ -41,7 +41,7 @@ static struct outcome run(char *const argv[])
 	struct outcome outcome;
 	struct spawn spawn;
 
-	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
+	assert_int_equal(spawn_start(&inherited, argv, environ, -1, &spawn), 0);
 	assert_int_equal(spawn_release(&spawn, NULL), 0);
 	assert_int_equal(spawn_wait(&spawn, &outcome.status, &outcome.usage, &outcome.exec_error), 0);
 	spawn_close(&spawn);
@@ -74,7 +74,7 @@ static void gate_holds_until_released(void **state)
 	ssize_t n;
 
 	(void)state;
-	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
+	assert_int_equal(spawn_start(&inherited, argv, environ, -1, &spawn), 0);
 	ended = (struct pollfd) { .fd = spawn.pidfd, .events = POLLIN };
 	assert_int_equal(poll(&ended, 1, 100), 0);
 	assert_int_equal(access(file, F_OK), -1);
@@ -106,7 +106,7 @@ static void closing_the_gate_sends_the_child_away(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
+	assert_int_equal(spawn_start(&inherited, argv, environ, -1, &spawn), 0);
 	pid = spawn.pid;
 	spawn_close(&spawn);
 	spawn_close(&spawn);                /* a second call does no harm */
@@ -276,7 +276,7 @@ static void limits_are_the_callers(void **state)
 	limits_raise(&low.limits);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	assert_true(files.rlim_cur > 20 || files.rlim_max <= 20); /* skep's own */
-	assert_int_equal(spawn_start(&low, argv, environ, &spawn), 0);
+	assert_int_equal(spawn_start(&low, argv, environ, -1, &spawn), 0);
 	assert_int_equal(spawn_release(&spawn, NULL), 0);
 	assert_int_equal(spawn_wait(&spawn, &outcome.status, &outcome.usage, &outcome.exec_error), 0);
 	spawn_close(&spawn);
