@@ -42,6 +42,7 @@
 struct live {
 	int fd;
 	bool unicode;
+	pid_t group;            /* see live_follow(); 0: none */
 	bool shown;             /* the scroll region is set */
 	unsigned rows, columns; /* the terminal's size when the region was set */
 	char *unsent;           /* the rest of a text that a full terminal did not accept */
@@ -89,10 +90,12 @@ static void uncatch_fatal(void)
 
 /* ---- the terminal ------------------------------------------------------------ */
 
-static bool in_foreground(int fd)
+static bool in_foreground(const struct live *live)
 {
 	/* ENOTTY: not our controlling terminal, so the kernel would not stop us by a signal in the background */
-	return tcgetpgrp(fd) == getpgrp();
+	pid_t owner = tcgetpgrp(live->fd);
+
+	return owner == getpgrp() || (live->group && owner == live->group);
 }
 
 /* True when only line-by-line output uses the terminal now. */
@@ -101,7 +104,7 @@ static bool ours(const struct live *live, unsigned *ret_rows, unsigned *ret_colu
 	struct termios mode;
 	struct winsize size;
 
-	if (!in_foreground(live->fd) || tcgetattr(live->fd, &mode) < 0 || !(mode.c_lflag & ICANON))
+	if (!in_foreground(live) || tcgetattr(live->fd, &mode) < 0 || !(mode.c_lflag & ICANON))
 		return false;
 	if (ioctl(live->fd, TIOCGWINSZ, &size) < 0 || size.ws_row < MIN_ROWS || size.ws_col < MIN_COLUMNS)
 		return false;
@@ -238,6 +241,12 @@ void live_draw(struct live *live, const struct collector_live *figures)
 	live->rows = rows;
 	live->columns = columns;
 	free(text);
+}
+
+void live_follow(struct live *live, pid_t group)
+{
+	if (live)
+		live->group = group;
 }
 
 void live_resize(struct live *live)

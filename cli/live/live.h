@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "core/collect/collector.h"
 
@@ -22,6 +23,8 @@ int live_new(int fd, struct live **ret);
 void live_check(struct live *);
 /* Shows these figures if the terminal is ours at the moment. NULL is fine for live. */
 void live_draw(struct live *, const struct collector_live *);
+/* That group has the terminal by our gift: the line stays. */
+void live_follow(struct live *, pid_t group);
 /* Call it after the terminal has changed its size. */
 void live_resize(struct live *);
 /* Erases the line and gives its row back, before skep stops or prints; live_draw() draws the line again. */

@@ -25,6 +25,7 @@
 #include "cli/live/live.h"
 #include "cli/base/privilege.h"
 #include "cli/report/report.h"
+#include "cli/run/job.h"
 #include "cli/run/pidns.h"
 #include "cli/run/run.h"
 #include "cli/run/run_config.h"
@@ -44,6 +45,7 @@
 #include "lake/lake.h"
 
 #define CHECK_MS         200                   /* an editor gets the whole screen within this time */
+#define LOOK_MS          500                   /* at most: how soon a CMD that has left our group gets the terminal */
 #define TASK_MS          2000                  /* a busy skepd does not hold a step up for longer */
 #define DRAIN_NS         UINT64_C(10000000000) /* waits for a slow lake; then counts the rest as lost */
 
@@ -63,14 +65,17 @@ struct run {
 	struct spawn spawn;
 	struct live *live;
 	int signal_fd;
+	struct job job;
 	uv_poll_t signals, command_end;
-	uv_timer_t check;
+	uv_timer_t check, look;
+	unsigned look_ms;
 	unsigned since_draw_ms, draw_ms;
 	bool stopped;    /* the collector has stopped */
 	bool unrecorded; /* CMD runs, and nothing collects */
 	bool ended;      /* CMD has ended */
 	unsigned hurry;  /* signals to end that arrived after CMD's end */
 	int exit_code;
+	int death; /* the signal that ended CMD, and then skep; 0: none */
 };
 
 /* ---- before it starts ----------------------------------------------------------- */
@@ -301,7 +306,7 @@ out:
 static void close_handles(struct run *run)
 {
 	uv_handle_t *handles[] = { (uv_handle_t *)&run->signals, (uv_handle_t *)&run->command_end,
-				   (uv_handle_t *)&run->check };
+				   (uv_handle_t *)&run->check, (uv_handle_t *)&run->look };
 
 	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
 		if (handles[i]->loop && !uv_is_closing(handles[i]))
@@ -347,31 +352,42 @@ static void leave_at_once(struct run *run)
 {
 	run->live = live_free(run->live);
 	fprintf(stderr, "skep run: interrupted before the report of run %s was complete\n", run->id);
+	if (run->death)
+		signals_die(run->death);
 	_exit(run->exit_code); /* the kernel closes our descriptors and frees our BPF objects */
 }
 
-static void take_signal(struct run *run, const struct signalfd_siginfo *info)
+/* A signal after CMD's end. */
+static void take_late_signal(struct run *run, int number)
 {
-	int number = (int)info->ssi_signo;
-
-	if (number == SIGTSTP) {
-		live_clear(run->live);
-		signals_stop();
-		return;
-	}
-	if (number == SIGWINCH)
-		live_resize(run->live);
-	if (!run->ended) {
-		if (signals_concern(info, run->spawn.pid))
-			(void)signals_forward(info, run->spawn.pid); /* fails if CMD has ended: see its pidfd */
-		return;
-	}
+	if (number == SIGCHLD)
+		job_reap(&run->job);
+	if (number == SIGTSTP)
+		signals_stop(SIGTSTP);
 	if (!signals_ends(number))
 		return;
 	if (++run->hurry > 1)
 		leave_at_once(run);
 	fprintf(stderr, "skep run: the command has ended and skep is making its report; interrupt once more to leave "
 		"at once\n");
+}
+
+static void take_signal(struct run *run, const struct signalfd_siginfo *info)
+{
+	int stopped;
+
+	if (info->ssi_signo == SIGWINCH)
+		live_resize(run->live);
+	if (run->ended) {
+		take_late_signal(run, (int)info->ssi_signo);
+		return;
+	}
+	stopped = job_signal(&run->job, info);
+	live_follow(run->live, run->job.given ? run->job.command : 0);
+	if (!stopped)
+		return;
+	live_clear(run->live);
+	job_stop(&run->job, stopped);
 }
 
 static void take_signals(struct run *run)
@@ -417,10 +433,14 @@ static void on_command_end(uv_poll_t *handle, int poll_status, int events)
 	uv_poll_stop(handle);
 	err = spawn_wait(&run->spawn, &status, &usage, &exec_error);
 	run->ended = true;
+	run->death = !err && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	job_end(&run->job);
+	job_reap(&run->job); /* those behind CMD in the kernel's list */
 	run->exit_code = err ? SKEP_EXIT_RUNTIME : spawn_exit_code(status);
 	if (err)
 		skep_fail("run", SKEP_EXIT_RUNTIME, "wait4: %s", strerror(-err));
 	uv_timer_stop(&run->check);
+	uv_timer_stop(&run->look);
 	run->live = live_free(run->live);
 	if (exec_error)
 		say_exec_error(run, exec_error);
@@ -447,6 +467,16 @@ static void on_check(uv_timer_t *timer)
 		live_draw(run->live, &figures);
 }
 
+static void on_look(uv_timer_t *timer)
+{
+	struct run *run = timer->data;
+
+	if (job_look(&run->job))
+		live_follow(run->live, run->job.command);
+	run->look_ms = run->look_ms * 2 < LOOK_MS ? run->look_ms * 2 : LOOK_MS;
+	uv_timer_start(timer, on_look, run->look_ms, 0);
+}
+
 static int watch(struct run *run)
 {
 	int err;
@@ -456,14 +486,20 @@ static int watch(struct run *run)
 		err = uv_poll_init(&run->loop, &run->command_end, run->spawn.pidfd);
 	if (!err)
 		err = uv_timer_init(&run->loop, &run->check);
+	if (!err)
+		err = uv_timer_init(&run->loop, &run->look);
 	if (err)
 		return err;
-	run->signals.data = run->command_end.data = run->check.data = run;
+	run->signals.data = run->command_end.data = run->check.data = run->look.data = run;
+	job_begin(&run->job, run->spawn.pid);
+	run->look_ms = 1;
 	err = uv_poll_start(&run->signals, UV_READABLE, on_signals);
 	if (!err)
 		err = uv_poll_start(&run->command_end, UV_READABLE, on_command_end);
 	if (!err && run->live)
 		err = uv_timer_start(&run->check, on_check, CHECK_MS, CHECK_MS);
+	if (!err && terminal_may_follow(&run->job.terminal))
+		err = uv_timer_start(&run->look, on_look, run->look_ms, 0);
 	if (!err && run->daemon)
 		err = run_daemon_watch(run->daemon, &run->loop, on_live, run);
 	return err;
@@ -704,7 +740,7 @@ static int execute(struct run *run, int argc, char **argv)
 {
 	struct privilege_facts facts;
 	uint64_t interval_ms;
-	int code, number;
+	int code;
 
 	code = run_options_parse(argc, argv, &run->options);
 	if (code || !run->options.command)
@@ -716,7 +752,7 @@ static int execute(struct run *run, int argc, char **argv)
 		return code;
 	if (!run->options.no_live && live_new(STDERR_FILENO, &run->live) < 0)
 		run->live = NULL;
-	if (signals_take(run->live != NULL, &run->signal_fd) < 0)
+	if (signals_take(&run->signal_fd) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));
 	code = fork_command(run);
 	if (!code)
@@ -726,9 +762,9 @@ static int execute(struct run *run, int argc, char **argv)
 	if (code)
 		return code;
 	/* No handler ran while skep prepared the run; CMD must not start after a Ctrl-C. */
-	number = signals_waiting(&run->inherited.signals);
-	if (number)
-		return 128 + number;
+	run->death = signals_waiting(&run->inherited.signals);
+	if (run->death)
+		return 128 + run->death;
 	interval_ms = run->config ? run->config->interval_ns / 1000000 : 0;
 	run->draw_ms = (unsigned)(interval_ms < 60000 ? interval_ms : 60000);
 	code = run->unrecorded ? release(run) : begin(run);
@@ -763,6 +799,8 @@ int run_command(int argc, char **argv)
 		fprintf(stderr,
 			"skep run: work of a sink or probe has not returned; its records of run %s may be missing\n",
 			run.id);
+		if (run.death)
+			signals_die(run.death);
 		fflush(NULL);
 		_exit(code);
 	}
@@ -776,5 +814,8 @@ int run_command(int argc, char **argv)
 	run.daemon = run_daemon_free(run.daemon);
 	run_options_free(&run.options);
 	free(run.lake);
+	/* The report is printed.  A shell ends its loop or script when Ctrl-C kills a command, not when one exits with 130. */
+	if (run.death)
+		signals_die(run.death);
 	return code;
 }

@@ -61,17 +61,19 @@ const struct command cmd_run = {
 		"CMD runs in the same process group, session and terminal, with the same signals, limits, descriptors and "
 		"environment, plus SKEP_RUN=<id of the run>. With --otlp, skep also sets TRACEPARENT, so that spans of "
 		"CMD become children of the run's span; if skep itself finds a TRACEPARENT, the run's span becomes a "
-		"child of that span. skep passes a signal sent to skep alone on to CMD. While skep makes the report "
-		"after CMD's end, SIGTERM or Ctrl-C twice ends it at once.\n"
+		"child of that span. skep passes a signal sent to skep alone on to CMD, and stops when CMD stops. If CMD "
+		"makes a process group of its own, as timeout does, skep gives it the terminal and the terminal's signals. "
+		"While skep makes the report after CMD's end, SIGTERM or Ctrl-C twice ends it at once.\n"
 		"\n"
 		"With --task NAME, skep run tells the skepd that collects here, and sets SKEP_TASK=NAME for a skep run "
 		"around it, and then becomes CMD: the same process, with no report. It needs no privilege. Where nothing "
 		"collects, CMD just runs.\n"
 		"\n"
-		"Exit status: CMD's, or 128 + the signal that killed it; 127 when CMD is not found and 126 when it "
-		"cannot be executed (the run is kept with that status). Before CMD starts: 1 a failure, 2 wrong usage, "
-		"3 wrong configuration, 4 a missing privilege or kernel feature, 5 a plugin of another version, 128 + "
-		"signal when interrupted.\n",
+		"Exit status: CMD's; 127 when CMD is not found and 126 when it cannot be executed (the run is kept with "
+		"that status). When a signal killed CMD, skep prints the report and dies of the same signal: a shell shows "
+		"128 + signal, and Ctrl-C also ends a loop around skep run. Before CMD starts: 1 a failure, 2 wrong usage, "
+		"3 wrong configuration, 4 a missing privilege or kernel feature, 5 a plugin of another version; a signal "
+		"ends skep.\n",
 	.most = -1,
 	.passes_on = true,
 	.collects = true,

@@ -2,28 +2,39 @@
 /*
  * cli/run/signals.c - the signals of `skep run`.
  *
- * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code separates
- * the kernel's signals from a process's signals.  A terminal signals its whole foreground process
- * group with SI_KERNEL, so CMD has the signal already.  kill(2) sets SI_USER: skep passes such a
- * signal on to CMD if it was sent to skep alone.
+ * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code separates the kernel's signals
+ * from a process's signals.  A terminal signals its whole foreground process group with SI_KERNEL: a CMD in skep's
+ * group has the signal already, and a CMD that has left the group gets it from skep.  kill(2) sets SI_USER: skep passes
+ * such a signal on to CMD.
  */
 #include "cli/run/signals.h"
 
 #include <errno.h>
 #include <skep/procfile.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /*
- * Signals that skep does not handle: the two that no program can catch, job control, signals that a fault of skep
- * raises, and SIGCHLD (a pidfd reports CMD's end).
+ * Signals that skep does not handle: the two that no program can catch, two that the terminal raises when skep itself
+ * uses it from the background, and those of a fault of skep.
  */
 static const int not_taken[] = {
-	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
-	SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,  SIGABRT, SIGCHLD, SIGURG,
+	SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGURG,
 };
+/* Signals that the kernel sends for a terminal. All others from the kernel concern skep itself, such as SIGXCPU. */
+static const int of_terminal[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGCONT, SIGWINCH };
+
+static bool is_one_of(const int *numbers, size_t n, int number)
+{
+	for (size_t i = 0; i < n; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
 
 void signals_inherit(struct signals_inherited *ret)
 {
@@ -37,7 +48,7 @@ void signals_inherit(struct signals_inherited *ret)
 	pthread_sigmask(SIG_BLOCK, NULL, &ret->mask);
 }
 
-int signals_take(bool stops, int *ret_fd)
+int signals_take(int *ret_fd)
 {
 	sigset_t set;
 	int fd;
@@ -45,8 +56,6 @@ int signals_take(bool stops, int *ret_fd)
 	sigfillset(&set);
 	for (size_t i = 0; i < sizeof(not_taken) / sizeof(not_taken[0]); i++)
 		sigdelset(&set, not_taken[i]);
-	if (stops)
-		sigaddset(&set, SIGTSTP);
 	/*
 	 * A caller may have left SIGCHLD ignored.  Then the kernel reaps children itself, and
 	 * wait4() fails with ECHILD.
@@ -68,10 +77,7 @@ static const int ends[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
 
 bool signals_ends(int number)
 {
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends[i] == number)
-			return true;
-	return false;
+	return is_one_of(ends, sizeof(ends) / sizeof(ends[0]), number);
 }
 
 int signals_waiting(const struct signals_inherited *inherited)
@@ -110,43 +116,87 @@ static pid_t parent_of(pid_t pid)
 	return at ? (pid_t)strtol(at, NULL, 10) : 0;
 }
 
-bool signals_concern(const struct signalfd_siginfo *info, pid_t command)
+/* The kernel has sent it: to skep's whole group; or to a session leader alone, when the terminal hangs up. */
+static enum signals_to concern_of_terminal(int number, pid_t command)
+{
+	if (!is_one_of(of_terminal, sizeof(of_terminal) / sizeof(of_terminal[0]), number))
+		return SIGNALS_TO_NOBODY;
+	if ((number == SIGHUP || number == SIGCONT) && getsid(0) == getpid())
+		return SIGNALS_TO_COMMAND;
+	/* a session of its own: CMD has left the terminal */
+	if (getpgid(command) == getpgrp() || getsid(command) != getsid(0))
+		return SIGNALS_TO_NOBODY;
+	return getpgid(command) == command ? SIGNALS_TO_GROUP : SIGNALS_TO_COMMAND;
+}
+
+enum signals_to signals_concern(const struct signalfd_siginfo *info, pid_t command)
 {
 	pid_t pid = (pid_t)info->ssi_pid;
 
 	if (info->ssi_code > 0) /* SI_KERNEL and everything else that the kernel itself raises */
-		return false;
+		return concern_of_terminal((int)info->ssi_signo, command);
 	if (pid == getpid())
-		return false;
+		return SIGNALS_TO_NOBODY;
 	/* 0: the sender's pid namespace is not visible here. The bound ends a walk whose chain changes meanwhile. */
 	for (unsigned depth = 0; pid > 1 && depth < 4096; depth++) {
 		if (pid == command)
-			return false;
+			return SIGNALS_TO_NOBODY;
 		pid = parent_of(pid);
 	}
-	return true;
+	return SIGNALS_TO_COMMAND;
 }
 
-int signals_forward(const struct signalfd_siginfo *info, pid_t command)
+int signals_forward(const struct signalfd_siginfo *info, enum signals_to to, pid_t command)
 {
 	int number = (int)info->ssi_signo;
 
-	if (info->ssi_code == SI_QUEUE) {
+	if (to == SIGNALS_TO_COMMAND && info->ssi_code == SI_QUEUE) {
 		union sigval value = { .sival_ptr = (void *)(uintptr_t)info->ssi_ptr };
 
-		return sigqueue(command, number, value) < 0 ? -errno : 0;
+		/* RLIMIT_SIGPENDING may leave no room for a value: then the signal alone */
+		if (sigqueue(command, number, value) == 0)
+			return 0;
+		if (errno != EAGAIN)
+			return -errno;
 	}
-	return kill(command, number) < 0 ? -errno : 0;
+	return kill(to == SIGNALS_TO_GROUP ? -command : command, number) < 0 ? -errno : 0;
 }
 
-void signals_stop(void)
+void signals_stop(int number)
 {
 	sigset_t stop, before;
 
 	sigemptyset(&stop);
-	sigaddset(&stop, SIGTSTP);
-	pthread_sigmask(SIG_UNBLOCK, &stop, &before);
-	/* Not SIGSTOP: an orphaned process group must not stop, and the kernel knows whether ours is one. */
-	raise(SIGTSTP);
+	sigaddset(&stop, number);
+	/*
+	 * Blocked until here: the terminal's SIGTSTP may wait for the signalfd as well, and both must stop us once.
+	 * Not SIGSTOP: an orphaned process group must not stop, and the kernel knows whether ours is one.
+	 */
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	raise(number);
+	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool signals_is_pending(int number)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 && sigismember(&pending, number) == 1;
+}
+
+void signals_die(int number)
+{
+	const struct rlimit none = { 0, 0 };
+	sigset_t set;
+
+	fflush(NULL);
+	/* No core dump of skep beside CMD's. A core_pattern that is a pipe ignores the limit. */
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	(void)kill(getpid(), number);
 }

@@ -19,11 +19,10 @@ struct signals_inherited {
 /* Reads the inherited state. Call it before anything changes a disposition or the mask. */
 void signals_inherit(struct signals_inherited *ret);
 /*
- * Blocks the signals that would end or disturb this process and makes a non-blocking signalfd for them.  Call it before
- * a thread starts (threads inherit the mask).  stops: also SIGTSTP, to clear the live line before skep stops.  0 or
- * -errno.
+ * Blocks the signals that would end, stop or disturb this process, and SIGCHLD and SIGCONT, and makes a non-blocking
+ * signalfd for them.  Call it before a thread starts (threads inherit the mask).  0 or -errno.
  */
-int signals_take(bool stops, int *ret_fd);
+int signals_take(int *ret_fd);
 /*
  * Returns a pending signal that by default would have ended this process, or 0.  For the time before CMD runs, when
  * skep cannot yet pass the signal on.
@@ -34,16 +33,32 @@ bool signals_ends(int number);
 /* Restores the inherited state in the child of fork(), before exec. Async-signal-safe. */
 void signals_give_back(const struct signals_inherited *);
 
-/*
- * Must skep send this signal to `command` (our child, not reaped)?  No if the terminal sent it: the kernel signals the
- * whole foreground group, and CMD is in it.  No if CMD or a descendant of CMD sent it (`kill 0`).  No if the signal is
- * meant for skep (SIGWINCH by the terminal, SIGPIPE of a write of skep).
- */
-bool signals_concern(const struct signalfd_siginfo *, pid_t command);
-/* Sends the signal to the command, with the value of a queued signal. 0 or -errno. */
-int signals_forward(const struct signalfd_siginfo *, pid_t command);
+enum signals_to {
+	SIGNALS_TO_NOBODY,
+	SIGNALS_TO_COMMAND,
+	SIGNALS_TO_GROUP, /* the group that the command leads */
+};
 
-/* Stops as SIGTSTP does by default: returns when continued, or at once if no process could continue this one. */
-void signals_stop(void);
+/*
+ * Which process must skep send this signal to? `command`: our child, not reaped.  A signal of the terminal: none while
+ * CMD is in our group, as the kernel signals the whole foreground group; else CMD's group.  A signal of CMD or of a
+ * descendant (`kill 0`): none.  A signal that is meant for skep (SIGPIPE of a write of skep): none.  Any other: CMD.
+ */
+enum signals_to signals_concern(const struct signalfd_siginfo *, pid_t command);
+/* Sends the signal, with the value of a queued signal. 0 or -errno. */
+int signals_forward(const struct signalfd_siginfo *, enum signals_to, pid_t command);
+
+/*
+ * Stops as SIGTSTP, SIGTTIN or SIGTTOU does by default: returns when continued, or at once if no process could continue
+ * this one.
+ */
+void signals_stop(int number);
+/* Does the signal wait for the signalfd? */
+bool signals_is_pending(int number);
+/*
+ * Ends this process by that signal, without a core dump: the caller sees how CMD ended.  Returns where the signal cannot
+ * end it: in process 1 of a pid namespace.
+ */
+void signals_die(int number);
 
 #endif

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""front.py - what `skep run` passes between its caller and CMD: limits, and what a process inherits. Each answer is compared with the answer without skep.
+"""front.py - what `skep run` passes between its caller and CMD: the end by a signal, stops, limits, orphans, and what a
+process inherits. Each answer is compared with the answer without skep.
 
 Environment: SKEP, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
 """
+import ctypes
 import json
 import os
 import re
@@ -57,6 +59,58 @@ def same(what, argv, within=()):
     check(seen[0] == seen[1], what, f"without skep: {seen[0]}; behind it: {seen[1]}")
 
 
+def ends_by_signal():
+    for number in (1, 2, 3, 6, 9, 11, 13, 15, 31, 34):
+        same(f"CMD dies of signal {number}: so does skep", ["bash", "-c", f"ulimit -c 0; kill -{number} $$"])
+    # skep itself leaves no core dump
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        os.chdir(WORK)
+        os.execv(SKEP, [*BEHIND, "--", "bash", "-c", "ulimit -c 0; kill -SEGV $$"])
+    _, status = os.waitpid(pid, 0)
+    check(os.WIFSIGNALED(status) and os.WTERMSIG(status) == 11 and not os.WCOREDUMP(status),
+          "CMD dies of SIGSEGV: skep dumps no core", hex(status))
+    report = WORK + "/signal.json"
+    done = subprocess.run([SKEP, "run", "--lake", WORK + "/lake", "--json", report, "--", "sh", "-c", "kill -TERM $$"],
+                          capture_output=True, text=True)
+    check(done.returncode == -15 and "SIGTERM" in done.stderr, "the report is printed before", repr(done))
+    check(json.load(open(report))["run"]["signal"] == 15, "the report says which signal")
+    done = subprocess.run(["sh", "-c", '"$@"; echo $?', "sh", *BEHIND, "--", "sh", "-c", "kill -TERM $$"],
+                          capture_output=True, text=True)
+    check(done.stdout == "143\n", "a shell sees 128 and the signal", repr(done))
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", *BEHIND, "--", "sh", "-c", "kill -TERM $$"],
+                          capture_output=True, text=True)
+    check(done.returncode == 143, "as process 1, which no signal can end: 128 and the signal", repr(done))
+
+
+def stops():
+    """SIGTSTP, SIGCONT and SIGSTOP to one of the two alone."""
+    ticks = WORK + "/ticks"
+    # a group of its own: the kernel stops no process of an orphaned group
+    job = subprocess.Popen([*BEHIND, "--", "sh", "-c", f"while :; do echo >>{ticks}; sleep 0.05; done"],
+                           preexec_fn=os.setpgrp)
+    until(lambda: os.path.exists(ticks), "CMD does not start")
+    try:
+        (command,) = children_of(job.pid)
+        os.kill(job.pid, signal.SIGTSTP)
+        until(lambda: state_of(command) == "T", "SIGTSTP to skep does not stop CMD")
+        _, status = os.waitpid(job.pid, os.WUNTRACED)
+        check(os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGTSTP,
+              "SIGTSTP to skep alone: CMD stops, and the caller sees a stop", hex(status))
+        os.kill(job.pid, signal.SIGCONT)
+        until(lambda: state_of(command) != "T", "SIGCONT to skep does not continue CMD")
+        check(True, "SIGCONT to skep alone: CMD goes on")
+        os.kill(command, signal.SIGSTOP)
+        until(lambda: state_of(command) == "T", "SIGSTOP does not stop CMD")
+        os.kill(command, signal.SIGCONT)
+        os.kill(job.pid, signal.SIGTERM)
+        check(job.wait(PATIENCE) == -15, "CMD stopped and continued by another program: skep follows its end", job.returncode)
+    finally:
+        if job.returncode is None:
+            os.killpg(job.pid, signal.SIGKILL)
+
+
 def may_raise():
     """May this process raise hard limits (CAP_SYS_RESOURCE)? Some containers withhold that from root."""
     for line in open("/proc/self/status"):
@@ -86,6 +140,43 @@ def limits():
         except (OSError, ValueError) as error:
             check(False, f"ulimit {limit}: a report", error)
         check(behind.stderr == "", f"ulimit {limit}: no message", behind.stderr)
+
+
+BORN = WORK + "/born"
+ORPHANS = f"for i in 1 2 3 4 5; do (sh -c 'echo >>{BORN}; exit 3' &) ; done; "
+
+
+def zombies_of(pid):
+    listed = subprocess.run(["ps", "-o", "stat=,comm=", "--ppid", str(pid)], capture_output=True, text=True).stdout
+    return [line for line in listed.splitlines() if line.startswith("Z")]
+
+
+def orphans():
+    report = WORK + "/orphans.json"
+    libc = ctypes.CDLL(None)
+    for what, before in (("a subreaper", []), ("process 1", ["unshare", "--pid", "--fork", "--mount-proc"])):
+        go = WORK + "/go"
+        os.mkfifo(go)
+        open(BORN, "w").close()
+        job = subprocess.Popen([*before, *BEHIND, "--json", report, "--", "sh", "-c", f"{ORPHANS} read x <{go}; exit 4"],
+                               preexec_fn=None if before else lambda: libc.prctl(36, 1, 0, 0, 0))
+        parent = job.pid
+        if before:
+            until(lambda: children_of(job.pid), "unshare starts nothing")
+            (parent,) = children_of(job.pid)
+        # the five are skep's children, end, and are reaped; the shell remains
+        try:
+            until(lambda: len(open(BORN).read()) == 5 and len(children_of(parent)) == 1 and
+                  children_of(children_of(parent)[0]) == [], "orphans that skep does not reap")
+        except TimeoutError:
+            pass
+        check(zombies_of(parent) == [], f"skep as {what}: no orphan stays a zombie", zombies_of(parent))
+        with open(go, "w") as file:
+            file.write("go\n")
+        check(job.wait() == 4, f"skep as {what}: CMD's status", job.returncode)
+        os.unlink(go)
+        ended = [p["state"] for p in json.load(open(report))["processes"] if p["exit_code"] == 3 and p["last"]]
+        check(ended == ["exited"] * 5, f"skep as {what}: the orphans are in the report, with their status", ended)
 
 
 def pid_namespace():
@@ -119,6 +210,7 @@ def inherited():
           "5", "taskset", "-c", "0", "chrt", "--batch", "0"])
     same("a working directory that is removed", ["sh", "-c", "ls -la; echo here"],
          bash(f"mkdir -p {WORK}/gone; cd {WORK}/gone; rmdir {WORK}/gone"))
+    same("a pipe without a reader", ["yes"], bash("exec 1> >(true)"))
     same("a parent-death signal", ["python3", "-c", "import ctypes\nn = ctypes.c_int()\n"
                                    "ctypes.CDLL(None).prctl(2, ctypes.byref(n), 0, 0, 0)\nprint(n.value)"],
          ["setpriv", "--pdeathsig", "TERM"])
@@ -150,7 +242,7 @@ def death_of_the_caller():
     check(True, "a caller that dies takes CMD with it, if it has asked for that")
 
 
-for test in (limits, task, pid_namespace, inherited, death_of_the_caller):
+for test in (ends_by_signal, stops, limits, task, pid_namespace, orphans, inherited, death_of_the_caller):
     if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
         continue
     try:

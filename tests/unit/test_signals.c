@@ -71,11 +71,12 @@ static void give_back_body(void)
 	signals_inherit(&before);
 	CHECK(sigismember(&before.ignored, SIGHUP) == 1 && sigismember(&before.ignored, SIGTERM) == 0);
 
-	CHECK(signals_take(true, &fd) == 0);
+	CHECK(signals_take(&fd) == 0);
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	CHECK(sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGTSTP) == 1 &&
 	      sigismember(&mask, SIGRTMAX) == 1);
-	CHECK(sigismember(&mask, SIGCONT) == 0 && sigismember(&mask, SIGCHLD) == 0 && sigismember(&mask, SIGSEGV) == 0);
+	CHECK(sigismember(&mask, SIGCONT) == 1 && sigismember(&mask, SIGCHLD) == 1);
+	CHECK(sigismember(&mask, SIGTTOU) == 0 && sigismember(&mask, SIGSEGV) == 0);
 	signals_inherit(&after);
 	CHECK(sigismember(&after.ignored, SIGCHLD) == 0); /* else there would be no child to wait for */
 	signal(SIGPIPE, SIG_IGN);
@@ -103,7 +104,7 @@ static void forward_body(void)
 	sigset_t set;
 
 	signals_inherit(&inherited);
-	CHECK(signals_take(false, &fd) == 0);
+	CHECK(signals_take(&fd) == 0);
 	command = fork();
 	CHECK(command >= 0);
 	if (command == 0) { /* this command gets a queued SIGRTMIN, then dies of SIGTERM */
@@ -125,12 +126,14 @@ static void forward_body(void)
 		_exit(0);
 	}
 	CHECK(next_signal(fd, &info) && (int)info.ssi_signo == SIGRTMIN);
-	CHECK(signals_concern(&info, command) && signals_forward(&info, command) == 0);
+	CHECK(signals_concern(&info, command) == SIGNALS_TO_COMMAND);
+	CHECK(signals_forward(&info, SIGNALS_TO_COMMAND, command) == 0);
 	CHECK(next_signal(fd, &info) && info.ssi_signo == SIGTERM);
-	CHECK(signals_concern(&info, command) && signals_forward(&info, command) == 0);
+	CHECK(signals_concern(&info, command) == SIGNALS_TO_COMMAND);
+	CHECK(signals_forward(&info, SIGNALS_TO_COMMAND, command) == 0);
 	CHECK(waitpid(command, &status, 0) == command && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	CHECK(waitpid(other, &value, 0) == other && value == 0);
-	CHECK(signals_forward(&info, command) == -ESRCH);
+	CHECK(signals_forward(&info, SIGNALS_TO_COMMAND, command) == -ESRCH);
 }
 
 static void forwards_what_others_sent(void **state)
@@ -145,7 +148,7 @@ static void own_body(void)
 	pid_t command, self = getpid();
 	int fd;
 
-	CHECK(signals_take(false, &fd) == 0);
+	CHECK(signals_take(&fd) == 0);
 	command = fork();
 	CHECK(command >= 0);
 	if (command == 0) {
@@ -173,6 +176,56 @@ static void own_body(void)
 	CHECK(signals_concern(&info, command));
 }
 
+/* A command that has left our group gets what the terminal sends to our group; nothing else that the kernel sends. */
+static void left_body(void)
+{
+	struct signalfd_siginfo info = { .ssi_signo = SIGINT, .ssi_code = SI_KERNEL };
+	int status;
+	pid_t command = fork();
+
+	CHECK(command >= 0);
+	if (command == 0)
+		for (;;)
+			pause();
+	CHECK(signals_concern(&info, command) == SIGNALS_TO_NOBODY);
+	CHECK(setpgid(command, command) == 0);
+	CHECK(signals_concern(&info, command) == SIGNALS_TO_GROUP);
+	info.ssi_signo = SIGXCPU;
+	CHECK(signals_concern(&info, command) == SIGNALS_TO_NOBODY);
+	info.ssi_signo = SIGTERM;
+	CHECK(signals_forward(&info, SIGNALS_TO_GROUP, command) == 0);
+	CHECK(waitpid(command, &status, 0) == command && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+static void a_command_that_left_the_group(void **state)
+{
+	(void)state;
+	isolated(left_body);
+}
+
+static void dies(void **state)
+{
+	static const int numbers[] = { SIGINT, SIGKILL, SIGSEGV, SIGPIPE, 34 };
+	int status, fd;
+	pid_t child;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			CHECK(signals_take(&fd) == 0);
+			if (numbers[i] != SIGKILL)
+				signal(numbers[i], SIG_IGN);
+			signals_die(numbers[i]);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status) && !WCOREDUMP(status));
+		assert_int_equal(WTERMSIG(status), numbers[i]);
+	}
+}
+
 static void not_what_the_command_or_the_kernel_sent(void **state)
 {
 	(void)state;
@@ -186,7 +239,7 @@ static void waiting_body(void)
 
 	signal(SIGHUP, SIG_IGN);
 	signals_inherit(&inherited);
-	CHECK(signals_take(false, &fd) == 0);
+	CHECK(signals_take(&fd) == 0);
 	CHECK(signals_waiting(&inherited) == 0);
 	kill(getpid(), SIGHUP); /* queued, because it is blocked; nohup would have ignored it */
 	kill(getpid(), SIGUSR1);
@@ -206,11 +259,11 @@ static void stop_body(void)
 	int fd, status;
 	pid_t child;
 
-	CHECK(signals_take(true, &fd) == 0);
+	CHECK(signals_take(&fd) == 0);
 	child = fork();
 	CHECK(child >= 0);
 	if (child == 0) {
-		signals_stop();
+		signals_stop(SIGTSTP);
 		_exit(7);
 	}
 	/* in our group, whose parent is in another session or not: stopped unless orphaned */
@@ -235,6 +288,8 @@ int main(void)
 		cmocka_unit_test(give_back),
 		cmocka_unit_test(forwards_what_others_sent),
 		cmocka_unit_test(not_what_the_command_or_the_kernel_sent),
+		cmocka_unit_test(a_command_that_left_the_group),
+		cmocka_unit_test(dies),
 		cmocka_unit_test(waiting),
 		cmocka_unit_test(stops_and_continues),
 	};
