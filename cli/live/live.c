@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/live.c - the live line.
+ * cli/live/live.c - the live figures in the title of the terminal's window.
  *
- * CMD writes to the terminal itself, so skep never touches its bytes.  A scroll region
- * (DECSTBM) that ends one row above the last keeps the last row for skep: CMD's output
- * scrolls in the region.  One write per refresh: save cursor (with its colours), set the
- * region again (CMD may have reset the terminal), draw, restore the cursor.
+ * CMD writes to the terminal itself, so skep never sees CMD's bytes, and does not know where the cursor is.  A line
+ * at the bottom of the screen would need to move the cursor there and back.  A terminal keeps one position for that
+ * (ESC 7, ESC 8), and it belongs to CMD: a CMD that saves the cursor, waits, and restores it would write elsewhere.
+ * The other ways fail as well: relative movements stop at the edge of the screen, and the terminal answers a question
+ * for the position on CMD's standard input.  The title needs no cursor, no scroll region and no colour.
  *
- * skep gives up the line, and returns the whole screen, while another program has the
- * terminal: canonical mode is off (an editor, a pager, a shell's prompt), another
- * process group is in the foreground, or the terminal has fewer than MIN_ROWS rows.
- * skep checks this before every write, and live_check() between refreshes.
+ * skep saves the title before it sets its own (XTWINOPS 22), and restores it at the end (23).  A terminal that cannot
+ * do that gets an empty title, and shows its default.
+ *
+ * skep gives the title back while another program has the terminal: canonical mode is off (an editor, a pager, a
+ * shell's prompt), or another process group is in the foreground.  Such programs set titles of their own.  skep checks
+ * this before every write, and live_check() between refreshes.
  *
  * skep opens the terminal again for a file description of its own, non-blocking: a
  * terminal that Ctrl-S has stopped must not stop the collector.
@@ -25,31 +28,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/base/human.h"
 #include "cli/base/text.h"
 
-#define MIN_ROWS    10
-#define MIN_COLUMNS 20
+#define COLUMNS 120 /* tmux shows 21 of them, a window's bar about all */
 
-#define SAVE        "\0337" /* DECSC: position, colours, character set */
-#define RESTORE     "\0338" /* DECRC */
+#define SAVE    "\033[22;2t"
+#define RESTORE "\033]2;\007\033[23;2t"
 
 struct live {
 	int fd;
 	bool unicode;
-	pid_t group;            /* see live_follow(); 0: none */
-	bool shown;             /* the scroll region is set */
-	unsigned rows, columns; /* the terminal's size when the region was set */
-	char *unsent;           /* the rest of a text that a full terminal did not accept */
+	bool shown;   /* the title is ours */
+	pid_t group;  /* see live_follow(); 0: none */
+	char *unsent; /* the rest of a text that a full terminal did not accept */
 	size_t unsent_len;
 };
 
-/* ---- a crash of skep itself: the handler gives the screen back --------------- */
+/* ---- a crash of skep itself: the handler gives the title back --------------- */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 #define N_FATAL (sizeof(fatal) / sizeof(fatal[0]))
@@ -58,7 +57,7 @@ static volatile sig_atomic_t fatal_fd = -1;
 
 static void on_fatal(int number)
 {
-	static const char reset[] = SAVE "\033[r" RESTORE;
+	static const char reset[] = RESTORE;
 	ssize_t n = 0;
 
 	if (fatal_fd >= 0)
@@ -99,23 +98,16 @@ static bool in_foreground(const struct live *live)
 }
 
 /* True when only line-by-line output uses the terminal now. */
-static bool ours(const struct live *live, unsigned *ret_rows, unsigned *ret_columns)
+static bool ours(const struct live *live)
 {
 	struct termios mode;
-	struct winsize size;
 
-	if (!in_foreground(live) || tcgetattr(live->fd, &mode) < 0 || !(mode.c_lflag & ICANON))
-		return false;
-	if (ioctl(live->fd, TIOCGWINSZ, &size) < 0 || size.ws_row < MIN_ROWS || size.ws_col < MIN_COLUMNS)
-		return false;
-	*ret_rows = size.ws_row;
-	*ret_columns = size.ws_col;
-	return true;
+	return in_foreground(live) && tcgetattr(live->fd, &mode) == 0 && (mode.c_lflag & ICANON);
 }
 
 /*
  * With SIGTTOU blocked, a write from the background succeeds instead of stopping this process (stty tostop).  skep
- * writes so only to give the screen back.
+ * writes so only to give the title back, or for a CMD to which it gave the terminal.
  */
 static ssize_t write_anyway(int fd, const char *text, size_t len)
 {
@@ -168,12 +160,26 @@ static void send_take(struct live *live, char *text)
 	(void)send_rest(live);
 }
 
+/* Other terminals may print the sequence. */
+static bool has_title(const char *term)
+{
+	static const char *const families[] = {
+		"xterm", "rxvt", "screen", "tmux", "alacritty", "foot", "kitty", "konsole", "vte", "gnome", "st-", "wezterm",
+		"ghostty", "contour", "mintty", "putty", "iterm", "mlterm", "Eterm",
+	};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (strncmp(term, families[i], strlen(families[i])) == 0)
+			return true;
+	return false;
+}
+
 int live_new(int fd, struct live **ret)
 {
 	const char *term = getenv("TERM");
 	struct live *live;
 
-	if (!isatty(fd) || !term || !*term || strcmp(term, "dumb") == 0 || tcgetpgrp(fd) < 0)
+	if (!isatty(fd) || !term || !has_title(term) || tcgetpgrp(fd) < 0)
 		return -ENOTTY;
 	live = calloc(1, sizeof(*live));
 	if (!live)
@@ -192,54 +198,32 @@ int live_new(int fd, struct live **ret)
 	return 0;
 }
 
-/* erase: the last row still shows our line. DECSTBM moves the cursor home, hence save and restore around it. */
-static void give_back(struct live *live, bool erase)
+void live_clear(struct live *live)
 {
-	if (!live->shown)
+	if (!live || !live->shown)
 		return;
 	live->shown = false;
-	if (erase)
-		send_take(live, text_format(SAVE "\033[r\033[%u;1H\033[2K" RESTORE, live->rows));
-	else
-		send_take(live, text_format(SAVE "\033[r" RESTORE));
+	send_take(live, strdup(RESTORE));
 }
 
 void live_check(struct live *live)
 {
-	unsigned rows, columns;
-
-	if (!live)
-		return;
-	if (!send_rest(live) || !live->shown)
-		return;
-	if (!ours(live, &rows, &columns))
-		give_back(live, false); /* the other program may have drawn on the last row already */
-	else if (rows != live->rows || columns != live->columns)
-		live_resize(live);
+	if (live && send_rest(live) && live->shown && !ours(live))
+		live_clear(live);
 }
 
 void live_draw(struct live *live, const struct collector_live *figures)
 {
-	unsigned rows, columns;
 	char *text;
 
-	if (!live)
-		return;
 	live_check(live);
-	if (live->unsent_len > 0 || !ours(live, &rows, &columns))
+	if (!live || live->unsent_len > 0 || !ours(live))
 		return;
-	text = live_text(figures, columns - 1, live->unicode); /* not the last column: the cursor would wait to wrap */
+	text = live_text(figures, COLUMNS, live->unicode);
 	if (!text)
 		return;
-	/*
-	 * The first time the cursor may be on the last row. IND scrolls only on the last
-	 * row; unlike a newline it keeps the column (ONLCR would add a return).
-	 */
-	send_take(live, text_format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
-				    live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
+	send_take(live, text_format("%s\033]2;%s\007", live->shown ? "" : SAVE, text));
 	live->shown = true;
-	live->rows = rows;
-	live->columns = columns;
 	free(text);
 }
 
@@ -247,21 +231,6 @@ void live_follow(struct live *live, pid_t group)
 {
 	if (live)
 		live->group = group;
-}
-
-void live_resize(struct live *live)
-{
-	/* Only the terminal knows the position of the old line: skep erases nothing, as CMD may have written there. */
-	if (live)
-		give_back(live, false);
-}
-
-void live_clear(struct live *live)
-{
-	unsigned rows, columns;
-
-	if (live)
-		give_back(live, ours(live, &rows, &columns) && rows == live->rows);
 }
 
 struct live *live_free(struct live *live)
@@ -294,9 +263,9 @@ char *live_text(const struct collector_live *figures, size_t columns, bool unico
 	tool = text_safe(figures->busiest, unicode);
 	if (!tool)
 		return NULL;
-	/* the most important figures first: a narrow terminal cuts at the end */
+	/* the most important figures first: a narrow title ends early */
 	text = text_format(
-		" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
+		"skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s",
 		human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),
 		human_count(figures->processes_total, total), human_cores(figures->cores_busy, cores),
 		human_bytes(figures->rss_bytes, flags, rss),

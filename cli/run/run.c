@@ -44,7 +44,7 @@
 #include "core/identify/tool.h"
 #include "lake/lake.h"
 
-#define CHECK_MS         200                   /* an editor gets the whole screen within this time */
+#define CHECK_MS         200                   /* an editor gets the title within this time */
 #define LOOK_MS          500                   /* at most: how soon a CMD that has left our group gets the terminal */
 #define TASK_MS          2000                  /* a busy skepd does not hold a step up for longer */
 #define DRAIN_NS         UINT64_C(10000000000) /* waits for a slow lake; then counts the rest as lost */
@@ -376,8 +376,6 @@ static void take_signal(struct run *run, const struct signalfd_siginfo *info)
 {
 	int stopped;
 
-	if (info->ssi_signo == SIGWINCH)
-		live_resize(run->live);
 	if (run->ended) {
 		take_late_signal(run, (int)info->ssi_signo);
 		return;

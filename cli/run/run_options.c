@@ -26,7 +26,7 @@ static const struct command_option options[] = {
 	{ "json", .value = "FILE", .help = "write the report as JSON as well; - for stdout",
 	  COMMAND_AT(struct run_options, json) },
 	{ "no-report", .help = "print no report", COMMAND_AT(struct run_options, no_report) },
-	{ "no-live", .help = "no live line while it runs", COMMAND_AT(struct run_options, no_live) },
+	{ "no-live", .help = "no live figures in the terminal's title while it runs", COMMAND_AT(struct run_options, no_live) },
 	{ "interval", .value = "TIME", .help = "how often skep samples live processes (default: " DEFAULT_INTERVAL ")",
 	  COMMAND_AT(struct run_options, interval) },
 	{ "otlp", .value = "URL",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_live.c - cli/live/live.c on a pseudo-terminal. A small screen interprets the output: where the line
- * is, that the command's text survives, when the line stays away, and that the terminal's state is restored.
+ * tests/unit/test_live.c - cli/live/live.c on a pseudo-terminal. A small screen interprets the output: what the title
+ * is, that the command's text and its saved cursor survive, when the title stays away, and that it is restored.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,29 +42,28 @@ static const struct collector_live figures = {
 /* ---- a screen ----------------------------------------------------------------- */
 
 struct screen {
-	unsigned row, column, saved_row, saved_column, top, bottom; /* from 0 */
+	unsigned row, column, saved_row, saved_column; /* from 0 */
 	char text[ROWS][COLUMNS + 1];
+	char title[256], saved_title[256];
 	unsigned unknown; /* sequences unknown to the screen */
-	bool saved_ever;
 };
 
 static void screen_init(struct screen *screen)
 {
 	memset(screen, 0, sizeof(*screen));
-	screen->bottom = ROWS - 1;
+	strcpy(screen->title, "the user's");
 	for (unsigned i = 0; i < ROWS; i++)
 		memset(screen->text[i], ' ', COLUMNS);
 }
 
 static void screen_down(struct screen *screen)
 {
-	if (screen->row == screen->bottom) {
-		memmove(screen->text[screen->top], screen->text[screen->top + 1],
-			(screen->bottom - screen->top) * sizeof(screen->text[0]));
-		memset(screen->text[screen->bottom], ' ', COLUMNS);
-	} else if (screen->row < ROWS - 1) {
+	if (screen->row < ROWS - 1) {
 		screen->row++;
+		return;
 	}
+	memmove(screen->text[0], screen->text[1], (ROWS - 1) * sizeof(screen->text[0]));
+	memset(screen->text[ROWS - 1], ' ', COLUMNS);
 }
 
 static const char *screen_csi(struct screen *screen, const char *at)
@@ -78,21 +77,17 @@ static const char *screen_csi(struct screen *screen, const char *at)
 			values[n] = values[n] * 10 + (unsigned)(*at - '0');
 	}
 	switch (*at) {
-	case 'r':
-		screen->top = values[0] ? values[0] - 1 : 0;
-		screen->bottom = values[1] ? values[1] - 1 : ROWS - 1;
-		screen->row = screen->column = 0;
+	case 't':
+		if (values[0] == 22)
+			strcpy(screen->saved_title, screen->title);
+		else if (values[0] == 23)
+			strcpy(screen->title, screen->saved_title);
+		else
+			screen->unknown++;
 		break;
 	case 'H':
 		screen->row = values[0] ? values[0] - 1 : 0;
 		screen->column = values[1] ? values[1] - 1 : 0;
-		break;
-	case 'A':
-		screen->row -= screen->row > 0;
-		break;
-	case 'K':
-		memset(screen->text[screen->row] + (values[0] == 2 ? 0 : screen->column), ' ',
-		       COLUMNS - (values[0] == 2 ? 0 : screen->column));
 		break;
 	case 'm':
 		break;
@@ -100,6 +95,16 @@ static const char *screen_csi(struct screen *screen, const char *at)
 		screen->unknown++;
 	}
 	return at;
+}
+
+/* OSC 2: everything up to the BEL is the title */
+static const char *screen_osc(struct screen *screen, const char *at)
+{
+	size_t n = strcspn(at, "\007");
+
+	assert_true(strncmp(at, "2;", 2) == 0 && at[n] == '\007' && n - 2 < sizeof(screen->title));
+	snprintf(screen->title, sizeof(screen->title), "%.*s", (int)n - 2, at + 2);
+	return at + n;
 }
 
 static void screen_play(struct screen *screen, const char *text)
@@ -116,12 +121,11 @@ static void screen_play(struct screen *screen, const char *text)
 			screen->text[screen->row][screen->column++] = *at;
 		} else if (*++at == '[') {
 			at = screen_csi(screen, at + 1);
-		} else if (*at == 'D') {
-			screen_down(screen);
+		} else if (*at == ']') {
+			at = screen_osc(screen, at + 1);
 		} else if (*at == '7') {
 			screen->saved_row = screen->row;
 			screen->saved_column = screen->column;
-			screen->saved_ever = true;
 		} else if (*at == '8') {
 			screen->row = screen->saved_row;
 			screen->column = screen->saved_column;
@@ -129,11 +133,6 @@ static void screen_play(struct screen *screen, const char *text)
 			screen->unknown++;
 		}
 	}
-}
-
-static bool row_blank(const struct screen *screen, unsigned row)
-{
-	return strspn(screen->text[row], " ") == COLUMNS;
 }
 
 /* ---- a terminal whose other end the test reads ----------------------------------- */
@@ -184,8 +183,7 @@ static void play(void (*body)(struct live *), struct screen *screen)
 	screen_init(screen);
 	screen_play(screen, text);
 	assert_int_equal(screen->unknown, 0);
-	assert_int_equal(screen->top, 0); /* the scroll region is restored, however the child ended */
-	assert_int_equal(screen->bottom, ROWS - 1);
+	assert_string_equal(screen->title, "the user's"); /* restored */
 	free(text);
 }
 
@@ -205,32 +203,50 @@ static void lines_body(struct live *live)
 	live_free(live);
 }
 
-static void output_scrolls_above(void **state)
+static void output_is_the_commands(void **state)
 {
 	struct screen screen;
 
 	(void)state;
 	play(lines_body, &screen);
-	assert_memory_equal(screen.text[ROWS - 2], "half done ", 10);
-	for (unsigned i = 0; i < ROWS - 2; i++) {
+	assert_memory_equal(screen.text[ROWS - 1], "half done ", 10);
+	for (unsigned i = 0; i < ROWS - 1; i++) {
 		char want[32];
 
-		snprintf(want, sizeof(want), "line %u ", 30 - (ROWS - 2) + i);
+		snprintf(want, sizeof(want), "line %u ", 30 - (ROWS - 1) + i);
 		assert_memory_equal(screen.text[i], want, strlen(want));
 	}
-	assert_true(row_blank(&screen, ROWS - 1)); /* the line is gone */
-	assert_int_equal(screen.row, ROWS - 2);
+	assert_int_equal(screen.row, ROWS - 1);
 	assert_int_equal(screen.column, 9);
+}
+
+static void saved_body(struct live *live)
+{
+	say("at \0337");
+	live_draw(live, &figures);
+	say("50 %");
+	live_draw(live, &figures);
+	say("\0338100 %\n");
+	live_free(live);
+}
+
+static void the_saved_cursor_is_the_commands(void **state)
+{
+	struct screen screen;
+
+	(void)state;
+	play(saved_body, &screen);
+	assert_memory_equal(screen.text[0], "at 100 % ", 9);
 }
 
 static void shown_body(struct live *live)
 {
-	say("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nlast row");
+	live_draw(live, &figures);
 	live_draw(live, &figures);
 	_exit(0); /* ends as if it still ran */
 }
 
-static void line_stands_in_the_last_row(void **state)
+static void figures_stand_in_the_title(void **state)
 {
 	struct screen screen;
 	int status;
@@ -241,12 +257,10 @@ static void line_stands_in_the_last_row(void **state)
 	screen_init(&screen);
 	screen_play(&screen, text);
 	free(text);
-	assert_non_null(strstr(screen.text[ROWS - 1], "skep 12.3"));
-	assert_non_null(strstr(screen.text[ROWS - 1], "3 of 1,234 processes"));
-	assert_memory_equal(screen.text[ROWS - 2], "last row", 8); /* moved up, not drawn over */
-	assert_int_equal(screen.bottom, ROWS - 2);
-	assert_int_equal(screen.column, 8);
-	assert_int_equal(screen.row, ROWS - 2);
+	assert_non_null(strstr(screen.title, "skep 12.3"));
+	assert_non_null(strstr(screen.title, "3 of 1,234 processes"));
+	assert_string_equal(screen.saved_title, "the user's");
+	assert_int_equal(screen.row + screen.column, 0);
 }
 
 static void raw_body(struct live *live)
@@ -259,8 +273,8 @@ static void raw_body(struct live *live)
 		_exit(97);
 	mode.c_lflag &= ~(tcflag_t)ICANON;
 	tcsetattr(STDIN_FILENO, TCSANOW, &mode);
-	say("\033[12;1Heditor's last row"); /* the editor drew before skep noticed the change */
 	live_check(live);
+	say("\033[12;1Heditor's last row");
 	say("\033[1;1Heditor");
 	live_draw(live, &figures);
 	live_draw(live, &figures);
@@ -335,52 +349,6 @@ static void keeps_still_in_the_background(void **state)
 	free(text);
 }
 
-static void just_draw_body(struct live *live)
-{
-	live_draw(live, &figures);
-	live_free(live);
-	say(".");
-}
-
-static void nothing_on_a_small_terminal(void **state)
-{
-	int status;
-	char *text = on_terminal(just_draw_body, 9, 80, &status);
-
-	(void)state;
-	assert_int_equal(status, 0);
-	assert_string_equal(text, ".");
-	free(text);
-	text = on_terminal(just_draw_body, 0, 0, &status); /* a serial line that does not know its size */
-	assert_string_equal(text, ".");
-	free(text);
-}
-
-static void resize_body(struct live *live)
-{
-	struct winsize size = { .ws_row = ROWS - 1, .ws_col = COLUMNS };
-
-	live_draw(live, &figures);
-	ioctl(STDIN_FILENO, TIOCSWINSZ, &size);
-	live_check(live);
-	live_draw(live, &figures);
-	_exit(0);
-}
-
-static void follows_the_size(void **state)
-{
-	int status;
-	char *text = on_terminal(resize_body, ROWS, COLUMNS, &status), *reset;
-
-	(void)state;
-	assert_int_equal(status, 0);
-	assert_non_null(strstr(text, "\033[1;11r"));
-	reset = strstr(text, "\033[r");
-	assert_non_null(reset);
-	assert_non_null(strstr(reset, "\033[1;10r"));
-	free(text);
-}
-
 static void crash_body(struct live *live)
 {
 	live_draw(live, &figures);
@@ -396,7 +364,7 @@ static void gives_back_on_a_crash(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	line = strstr(text, "skep 12.3");
 	assert_non_null(line);
-	assert_non_null(strstr(line, "\033[r"));
+	assert_non_null(strstr(line, "\033[23;2t"));
 	free(text);
 }
 
@@ -433,7 +401,7 @@ static void only_a_terminal_will_do(void **state)
 	live_draw(NULL, &figures);
 	live_clear(NULL);
 	live_check(NULL);
-	live_resize(NULL);
+	live_follow(NULL, 1);
 }
 
 static void dumb_body(struct live *live)
@@ -443,6 +411,9 @@ static void dumb_body(struct live *live)
 	setenv("TERM", "dumb", 1);
 	if (live_new(STDERR_FILENO, &other) != -ENOTTY)
 		_exit(1);
+	setenv("TERM", "linux", 1); /* has no title */
+	if (live_new(STDERR_FILENO, &other) != -ENOTTY)
+		_exit(3);
 	unsetenv("TERM");
 	if (live_new(STDERR_FILENO, &other) != -ENOTTY)
 		_exit(2);
@@ -492,13 +463,12 @@ static void text_fits_and_is_safe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(output_scrolls_above),
-		cmocka_unit_test(line_stands_in_the_last_row),
+		cmocka_unit_test(output_is_the_commands),
+		cmocka_unit_test(the_saved_cursor_is_the_commands),
+		cmocka_unit_test(figures_stand_in_the_title),
 		cmocka_unit_test(keeps_away_from_an_editor),
 		cmocka_unit_test(comes_back_after_it),
 		cmocka_unit_test(keeps_still_in_the_background),
-		cmocka_unit_test(nothing_on_a_small_terminal),
-		cmocka_unit_test(follows_the_size),
 		cmocka_unit_test(gives_back_on_a_crash),
 		cmocka_unit_test(a_held_terminal_does_not_hold_us),
 		cmocka_unit_test(only_a_terminal_will_do),
