@@ -12,20 +12,24 @@
 #include <skep/procfile.h>
 #include <stddef.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/run/signals.h"
 
-void job_begin(struct job *job, pid_t command)
+#define SPREAD_MS 20 /* in which a signal for each process of a cgroup, one by one, reaches the witness, too */
+
+void job_begin(struct job *job, pid_t command, const struct witness *witness)
 {
-	*job = (struct job){ .command = command };
-	terminal_open(&job->terminal);
+	*job = (struct job){ .command = command, .witness = *witness };
+	terminal_open(&job->terminal, witness->pid);
 }
 
 void job_end(struct job *job)
 {
 	terminal_take_back(&job->terminal, job->command);
 	terminal_close(&job->terminal);
+	witness_end(&job->witness);
 	job->command = 0;
 }
 
@@ -93,6 +97,23 @@ static void go_on(struct job *job, const struct signalfd_siginfo *info)
 	}
 }
 
+/*
+ * The kernel signals the newest process of a group first, so the witness has a signal of the group before skep has it.
+ */
+static bool is_for_all(const struct job *job, const struct signalfd_siginfo *info, enum signals_to to)
+{
+	const struct timespec pause = { 0, 2000000 };
+	int number = (int)info->ssi_signo;
+	bool waits = to == SIGNALS_TO_COMMAND && signals_ends(number) && job->witness.fd >= 0;
+	bool saw = witness_saw(&job->witness, number, (pid_t)info->ssi_pid);
+
+	for (int ms = 0; !saw && waits && ms < SPREAD_MS; ms += 2) {
+		nanosleep(&pause, NULL);
+		saw = witness_saw(&job->witness, number, (pid_t)info->ssi_pid);
+	}
+	return saw;
+}
+
 int job_signal(struct job *job, const struct signalfd_siginfo *info)
 {
 	enum signals_to to;
@@ -112,6 +133,8 @@ int job_signal(struct job *job, const struct signalfd_siginfo *info)
 		break;
 	}
 	to = signals_concern(info, job->command);
+	if (is_for_all(job, info, to) && to == SIGNALS_TO_COMMAND && !has_left(job))
+		to = SIGNALS_TO_NOBODY;
 	job->stop_sent |= info->ssi_signo == SIGTSTP && to != SIGNALS_TO_NOBODY;
 	if (to != SIGNALS_TO_NOBODY)
 		(void)signals_forward(info, to, job->command); /* fails if CMD has ended: see its pidfd */

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "cli/run/terminal.h"
+#include "cli/run/witness.h"
 
 struct job {
 	pid_t command; /* 0: none, or reaped */
@@ -18,9 +19,11 @@ struct job {
 	bool stop_asked; /* skep got a SIGTSTP, and no SIGCONT since */
 	bool stop_sent;  /* and passed it on: CMD may be about to stop */
 	bool given;      /* CMD's group has got the terminal */
+	struct witness witness;
 };
 
-void job_begin(struct job *, pid_t command);
+/* Takes over the witness. */
+void job_begin(struct job *, pid_t command, const struct witness *);
 /*
  * Handles a signal while CMD runs: passes it on, continues CMD, or reaps an orphan.  0, or the signal that has stopped
  * CMD: the caller prepares the terminal and calls job_stop().

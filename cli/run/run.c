@@ -37,6 +37,7 @@
 #include "cli/base/skep.h"
 #include "cli/base/text.h"
 #include "cli/run/spawn.h"
+#include "cli/run/witness.h"
 #include "core/collect/collector.h"
 #include "core/config/config.h"
 #include "core/base/log.h"
@@ -66,6 +67,7 @@ struct run {
 	struct live *live;
 	int signal_fd;
 	struct job job;
+	struct witness witness; /* for the job */
 	uv_poll_t signals, command_end;
 	uv_timer_t check, look;
 	unsigned look_ms;
@@ -489,7 +491,7 @@ static int watch(struct run *run)
 	if (err)
 		return err;
 	run->signals.data = run->command_end.data = run->check.data = run->look.data = run;
-	job_begin(&run->job, run->spawn.pid);
+	job_begin(&run->job, run->spawn.pid, &run->witness);
 	run->look_ms = 1;
 	err = uv_poll_start(&run->signals, UV_READABLE, on_signals);
 	if (!err)
@@ -523,6 +525,7 @@ static int fork_command(struct run *run)
 		err = spawn_environment(set, &environment);
 	if (!err && !run->daemon)
 		err = pidns_open(&pidns);
+	witness_start(&run->witness); /* without one, CMD gets some signals twice */
 	if (!err)
 		err = spawn_start(&run->inherited, run->options.command, environment, pidns, &run->spawn);
 	free(environment); /* the child has its own copy */

@@ -28,8 +28,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void terminal_open(struct terminal *ret)
+void terminal_open(struct terminal *ret, pid_t ours)
 {
+	ret->ours = ours;
 	ret->group = getpgrp();
 	ret->leads = ret->group == getpid();
 	ret->fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
@@ -80,7 +81,7 @@ static bool shared(const struct terminal *t)
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		found = pid != getpid() && getpgid(pid) == t->group;
+		found = pid != getpid() && pid != t->ours && getpgid(pid) == t->group;
 	}
 	closedir(processes);
 	return found;

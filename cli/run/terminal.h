@@ -11,10 +11,12 @@
 struct terminal {
 	int fd;      /* the controlling terminal; -1: none */
 	pid_t group; /* skep's */
+	pid_t ours;  /* see terminal_open() */
 	bool leads;  /* skep leads its group: without skep, CMD would lead it */
 };
 
-void terminal_open(struct terminal *ret);
+/* ours: another process of skep in this group; 0: none */
+void terminal_open(struct terminal *ret, pid_t ours);
 void terminal_close(struct terminal *);
 /* Can terminal_follow() ever have something to do? */
 bool terminal_may_follow(const struct terminal *);

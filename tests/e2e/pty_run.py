@@ -134,9 +134,9 @@ class Job:
         os.write(self.order, how)
 
     def children(self):
-        """The processes, except skep's reader of /proc."""
+        """The processes, except those of skep itself."""
         lines = subprocess.run(["pgrep", "-l", "-P", str(self.pid)], capture_output=True, text=True).stdout.splitlines()
-        return [int(line.split()[0]) for line in lines if not line.endswith(" skep: keeper")]
+        return [int(line.split()[0]) for line in lines if not line.endswith((" skep: keeper", " witness: signal"))]
 
     def close(self):
         try:

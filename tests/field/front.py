@@ -19,6 +19,7 @@ SKEP = os.environ["SKEP"]
 WORK = sys.argv[1]
 PATIENCE = 60 * int(os.environ.get("SKEP_TEST_PATIENCE", "1"))
 BEHIND = [SKEP, "run", "--lake", WORK + "/lake", "--no-report", "--no-live"]
+OWN = ("skep: keeper", "witness: signal")  # processes of skep itself
 failures = 0
 
 
@@ -46,7 +47,7 @@ def state_of(pid):
 
 def children_of(pid):
     lines = subprocess.run(["pgrep", "-l", "-P", str(pid)], capture_output=True, text=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in lines if not line.endswith(" skep: keeper")]
+    return [int(line.split()[0]) for line in lines if line.split(" ", 1)[1] not in OWN]
 
 
 def same(what, argv, within=()):
@@ -109,6 +110,41 @@ def stops():
     finally:
         if job.returncode is None:
             os.killpg(job.pid, signal.SIGKILL)
+
+
+LISTEN = """import os, signal, sys
+def heard(number, _):
+    os.write(file, b"%d\\n" % number)
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+for number in (1, 2, 3, 10, 12, 15, 34):
+    signal.signal(number, heard)
+os.write(file, b"ready\\n")
+while True:
+    signal.pause()
+"""
+
+
+def once():
+    """CMD gets a signal once: from skep, or from the sender of a signal for its whole group."""
+    said = WORK + "/heard"
+    job = subprocess.Popen([*BEHIND, "--", "python3", "-c", LISTEN, said], preexec_fn=os.setpgrp)
+    heard = lambda: open(said).read().split() if os.path.exists(said) else []
+    try:
+        until(lambda: heard() == ["ready"], "CMD does not begin")
+        listed = subprocess.run(["pgrep", "-g", str(job.pid)], capture_output=True, text=True).stdout.split()
+        for what, numbers, send in (("skep alone", (1, 2, 3, 10, 12, 15), lambda n: os.kill(job.pid, n)),
+                                    ("its group", (1, 2, 3, 10, 12, 15), lambda n: os.killpg(job.pid, n)),
+                                    ("each process, one by one", (1, 2, 3, 15), lambda n: [os.kill(int(p), n) for p in listed])):
+            for number in numbers:
+                open(said, "w").close()
+                send(number)
+                until(lambda: str(number) in heard(), f"signal {number} to {what}")
+                os.kill(job.pid, 34)  # skep passes it on after the first
+                until(lambda: "34" in heard(), f"signal 34 after {number}")
+                check(sorted(heard()) == sorted([str(number), "34"]), f"signal {number} to {what}: CMD gets it once", heard())
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
 
 
 def may_raise():
@@ -179,17 +215,6 @@ def orphans():
         check(ended == ["exited"] * 5, f"skep as {what}: the orphans are in the report, with their status", ended)
 
 
-def pid_namespace():
-    """In a container's pid namespace CMD has another pid than the kernel reports."""
-    report = WORK + "/namespace.json"
-    for what, procfs in (("its own /proc", ["--mount-proc"]), ("the host's /proc", [])):
-        done = subprocess.run(["unshare", "--pid", "--fork", *procfs, *BEHIND, "--json", report, "--", "sh", "-c",
-                               "/bin/true; exit 6"], capture_output=True, text=True)
-        found = [(p["argv"], p["exit_code"]) for p in json.load(open(report))["processes"] if p["last"]]
-        check(done.returncode == 6 and (["/bin/true"], 0) in found and len(found) == 2,
-              f"a pid namespace of its own, with {what}: the report has CMD's processes", (done, found))
-
-
 def bash(script):
     return ["bash", "-c", script + '; "$@"', "bash"]
 
@@ -242,7 +267,7 @@ def death_of_the_caller():
     check(True, "a caller that dies takes CMD with it, if it has asked for that")
 
 
-for test in (ends_by_signal, stops, limits, task, pid_namespace, orphans, inherited, death_of_the_caller):
+for test in (ends_by_signal, stops, once, limits, task, orphans, inherited, death_of_the_caller):
     if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
         continue
     try:
