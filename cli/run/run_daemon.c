@@ -181,7 +181,9 @@ struct run_daemon *run_daemon_find(const char *lake)
 		d->pid = ctl_peer_pid(d->ctl);
 		if (d->pid == 0 || ask(d, json_pack("{s:s}", "request", "status"), FIND_MS, &status) < 0)
 			break;
-		found = json_is_true(json_object_get(status, "ok")) && find_sink(d, status, lake);
+		/* A skepd in a pid namespace of its own cannot record our command: skep does it without skepd. */
+		found = json_is_true(json_object_get(status, "ok")) &&
+			!json_is_true(json_object_get(status, "own_pid_namespace")) && find_sink(d, status, lake);
 		busy = strcmp(code_of(status), "busy") == 0;
 		if (!lake && strcmp(code_of(status), "permission") == 0)
 			found = find_closed(d);

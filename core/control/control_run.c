@@ -8,6 +8,7 @@
  * takes its run up again by run_resume.
  */
 #include <errno.h>
+#include <skep/pidns.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,11 +141,25 @@ static int begin(struct control_client *client, const struct control_request *re
 	return err;
 }
 
+/* Clients name processes by pids of our namespace, the kernel's records by those of the initial one. */
+static bool pids_agree(struct control_client *client)
+{
+	if (skep_initial_pid_ns("/proc"))
+		return true;
+	control_send(client,
+		     control_error("failed", "skepd runs in a pid namespace of its own, and cannot tell this process in "
+					     "the kernel's records: start it in the host's (hostPID: true, --pid=host)"));
+	return false;
+}
+
 void control_task_begin(struct control_client *client, const struct control_request *request)
 {
 	struct skep_str name = text_str(request->task);
-	int err = collector_task_begin(client->control->collector, (uint32_t)client->peer.pid, client->peer.uid, &name);
+	int err;
 
+	if (!pids_agree(client))
+		return;
+	err = collector_task_begin(client->control->collector, (uint32_t)client->peer.pid, client->peer.uid, &name);
 	if (err < 0)
 		control_send(client, control_error("not_found", "skepd does not record this process: it has not seen "
 						   "it yet, or a rule excludes it"));
@@ -159,7 +174,7 @@ void control_run_begin(struct control_client *client, const struct control_reque
 	char why[CONTROL_WHY_SIZE];
 	int err;
 
-	if (!room(client))
+	if (!room(client) || !pids_agree(client))
 		return;
 	err = control_child_open(&client->peer, request->pid, &child, why);
 	if (err < 0) {
