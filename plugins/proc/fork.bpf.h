@@ -19,7 +19,7 @@
 
 static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
 {
-	struct task_struct *real_parent, *parent_leader, *its;
+	struct task_struct *leader, *its;
 	struct proc_pending_fork pending = {};
 	struct signal_struct *sig;
 	struct pid *thread_pid;
@@ -32,14 +32,12 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	if (pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
 	its = SKEP_UNTRUSTED(task_struct, child);
-	real_parent = its->real_parent;
-	parent_leader = real_parent->group_leader;
+	leader = SKEP_UNTRUSTED(task_struct, parent)->group_leader;
 	cred = its->real_cred;
 	sig = its->signal;
 	thread_pid = its->thread_pid;
 	node = skep_cgroup_node(its);
-	SKEP_LOAD_HERE(real_parent);
-	SKEP_LOAD_HERE(parent_leader);
+	SKEP_LOAD_HERE(leader);
 	SKEP_LOAD_HERE(cred);
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(thread_pid);
@@ -60,8 +58,12 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	if (skep_unattended(PROC_FORK))
 		return 0;
 	head(&rec->h, PROC_FORK, child);
-	rec->parent_pid = real_parent->tgid;
-	rec->parent_start_ns = parent_leader->start_boottime;
+	/*
+	 * The process that forks, whose program, folder and run the child has.  With CLONE_PARENT the child's real_parent
+	 * is another: the parent of that process.
+	 */
+	rec->parent_pid = parent->tgid;
+	rec->parent_start_ns = leader->start_boottime;
 	rec->cgroup_id = node->id;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
