@@ -5,26 +5,27 @@
 #include "core/base/clock.h"
 
 #include <errno.h>
+#include <skep/clock.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-static int64_t now_ns(clockid_t clock)
+static int64_t realtime_ns(void)
 {
 	struct timespec ts = { 0 };
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_REALTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 uint64_t clock_boot_ns(void)
 {
-	return (uint64_t)now_ns(CLOCK_BOOTTIME);
+	return skep_boot_ns();
 }
 
 uint64_t clock_realtime_ns(void)
 {
-	return (uint64_t)now_ns(CLOCK_REALTIME);
+	return (uint64_t)realtime_ns();
 }
 
 int64_t clock_realtime_offset_ns(void)
@@ -33,9 +34,9 @@ int64_t clock_realtime_offset_ns(void)
 
 	/* No call reads two clocks at once.  Of a few brackets, the narrowest has the smallest error. */
 	for (int i = 0; i < 8; i++) {
-		int64_t before = now_ns(CLOCK_BOOTTIME);
-		int64_t real = now_ns(CLOCK_REALTIME);
-		int64_t width = now_ns(CLOCK_BOOTTIME) - before;
+		int64_t before = (int64_t)skep_boot_ns();
+		int64_t real = realtime_ns();
+		int64_t width = (int64_t)skep_boot_ns() - before;
 
 		if (width < best) {
 			best = width;

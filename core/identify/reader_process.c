@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <skep/clock.h>
 #include <skep/procfile.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ static bool same_process(uint32_t pid, uint64_t start_ns)
 
 	if (!at)
 		return false;
-	return start_ns == 0 || strtoull(at, NULL, 10) == start_ns / (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	return start_ns == 0 || strtoull(at, NULL, 10) == skep_start_ticks(start_ns);
 }
 
 /* Writes the whole answer to one request; returns its length. */

@@ -5,6 +5,7 @@
  * interactive shell is a run, and a session is one if its leader is not init's child.
  */
 #include <errno.h>
+#include <skep/clock.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -330,10 +331,7 @@ static int leave_parents_run(struct track *t, struct proc *p)
 /* Compares the start in clock ticks: /proc has no finer one. */
 static bool started_at(const struct proc *p, uint64_t ticks)
 {
-	long per_second = sysconf(_SC_CLK_TCK);
-
-	return ticks == 0 || p->upid.start_ns == 0 || per_second <= 0 ||
-	       p->upid.start_ns / (1000000000u / (uint64_t)per_second) == ticks;
+	return ticks == 0 || p->upid.start_ns == 0 || skep_start_ticks(p->upid.start_ns) == ticks;
 }
 
 int track_run_root(struct track *t, struct run *run, uint64_t now_ns)

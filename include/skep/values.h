@@ -9,16 +9,6 @@
 #include <skep/record.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
-
-/* The clock of all records: CLOCK_BOOTTIME. */
-static inline uint64_t skep_boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Returns a string that borrows s: s must live until emit() returns. */
 static inline struct skep_str skep_text(const char *s)

@@ -5,11 +5,10 @@
  * than a callback may: the probe divides it into slices.
  */
 #include <errno.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "state.h"

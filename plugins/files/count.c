@@ -7,7 +7,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <string.h>
 
 #include "state.h"

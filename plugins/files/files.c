@@ -4,8 +4,8 @@
  *
  * Both are details.  While none is attached the probe has no program and no map in the kernel.
  */
+#include <skep/clock.h>
 #include <skep/types.h>
-#include <skep/values.h>
 #include <stddef.h>
 #include <stdio.h>
 

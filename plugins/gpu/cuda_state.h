@@ -21,6 +21,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdatomic.h>
 #include <stdio.h>

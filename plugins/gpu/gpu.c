@@ -5,8 +5,8 @@
  * and Intel's through fdinfo. None of that delays a process; uprobes on libcuda do, so they are a detail, on demand.
  */
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/pidns.h>
-#include <skep/values.h>
 #include <stdlib.h>
 
 #include "state.h"

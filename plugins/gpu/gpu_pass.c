@@ -3,6 +3,7 @@
  * plugins/gpu/gpu_pass.c - a pass over all devices. It runs on a pool thread, because a driver may need milliseconds to
  * answer and seconds to wake up; the loop emits its records.
  */
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <string.h>
 #include <time.h>

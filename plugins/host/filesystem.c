@@ -7,6 +7,7 @@
  * gives the other mounts to a new one.  It tries the stale mount again when the abandoned thread has returned.
  */
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const paths[N_FILES] = {

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define STACK (64u * 1024)
 

@@ -3,6 +3,7 @@
  * plugins/host/usage.c - the streams host.cpu and host.load, and the posts to the account "cpu".
  */
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/types.h>
 #include <skep/values.h>
 #include <stdlib.h>

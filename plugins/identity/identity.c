@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,10 +8,9 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/drain.h>
-#include <skep/values.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "plugins/io/io.skel.h"

@@ -6,11 +6,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/load.h>
 #include <skep/misses.h>
 #include <skep/values.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "plugins/io/io.skel.h"
 #include "state.h"

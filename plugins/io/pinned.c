@@ -10,8 +10,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/misses.h>
-#include <skep/values.h>
 #include <string.h>
 #include <unistd.h>
 

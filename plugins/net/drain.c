@@ -7,9 +7,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
+#include <skep/clock.h>
 #include <skep/drain.h>
 #include <skep/misses.h>
-#include <skep/values.h>
 #include <string.h>
 
 #include "plugins/net/net.skel.h"

@@ -6,11 +6,10 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/drain.h>
-#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "plugins/net/net.skel.h"
 #include "state.h"

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/clock.h>
 #include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/drain.h>
-#include <skep/values.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * plugins/proc/ledger.c - posts the CPU time that no process's record has: of kernel threads and of excluded processes.
  * The kernel side adds it up, so neither costs a record.
  */
-#include <skep/values.h>
+#include <skep/clock.h>
 
 #include "state.h"
 

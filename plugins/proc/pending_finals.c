@@ -9,7 +9,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdlib.h>
 #include <string.h>
 

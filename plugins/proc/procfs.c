@@ -11,6 +11,7 @@
  * them (process_read).
  */
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/pidns.h>
 #include <skep/procfile.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static bool same_process(uint32_t pid, uint64_t start_ns)
 	char stat[SKEP_PROCFILE_STAT];
 	const char *at = skep_procfile_stat(pid, 22, stat);
 
-	return at && strtoull(at, NULL, 10) == start_ns / (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	return at && strtoull(at, NULL, 10) == skep_start_ticks(start_ns);
 }
 
 /* The line of the memory controller in hybrid and v1, else "0::". */

@@ -3,10 +3,9 @@
  * plugins/sched/detail.c - the details runqlat, oncpu, offcpu: their attachments, and the counts of each since its last
  * record.
  */
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "state.h"
 

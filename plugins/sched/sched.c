@@ -7,11 +7,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/drain.h>
 #include <skep/load.h>
 #include <skep/object.h>
 #include <skep/types.h>
-#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,17 +5,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/kept.h>
 #include <stdlib.h>
-#include <time.h>
-
-uint64_t skep_kept_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int skep_kept_get(int fd, struct skep_kept *ret)
 {
@@ -33,7 +25,7 @@ int skep_kept_set(int fd, const struct skep_kept *k)
 
 int skep_kept_touch(int fd, uint32_t layout, uint64_t for_ns)
 {
-	const struct skep_kept k = { for_ns ? skep_kept_now() + for_ns : 0, SKEP_KEPT_AWAKE, layout };
+	const struct skep_kept k = { for_ns ? skep_monotonic_ns() + for_ns : 0, SKEP_KEPT_AWAKE, layout };
 
 	return skep_kept_set(fd, &k);
 }
@@ -48,7 +40,7 @@ int skep_kept_sleep(int fd, uint32_t layout)
 bool skep_kept_expired(const struct skep_kept *k)
 {
 	return k->asleep == SKEP_KEPT_EXPIRED ||
-	       (k->asleep == SKEP_KEPT_AWAKE && k->until_ns && k->until_ns < skep_kept_now());
+	       (k->asleep == SKEP_KEPT_AWAKE && k->until_ns && k->until_ns < skep_monotonic_ns());
 }
 
 int skep_kept_drain_unattended(int fd, uint64_t ret[SKEP_KEPT_KINDS])

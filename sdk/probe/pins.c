@@ -6,13 +6,13 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <skep/clock.h>
 #include <skep/object.h>
 #include <skep/pins.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static uint64_t skep_pins_hash(uint64_t h, const void *data, size_t size)
@@ -280,7 +280,6 @@ static int skep_pins_pin(const char *folder, struct bpf_object_skeleton *s)
 int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *ret_unpinned)
 {
 	char making[SKEP_PINS_PATH];
-	struct timespec now;
 	size_t n = strlen(p->folder);
 	int err;
 
@@ -290,9 +289,7 @@ int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *re
 	err = skep_object_attach(s);
 	if (err || !n)
 		return err;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	snprintf(p->folder + n, sizeof(p->folder) - n, "%llx-%016llx",
-		 (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec,
+	snprintf(p->folder + n, sizeof(p->folder) - n, "%llx-%016llx", (unsigned long long)skep_boot_ns(),
 		 (unsigned long long)p->key);
 	memcpy(making, p->folder, sizeof(making));
 	making[n - 1] = '_'; /* no skepd adopts a folder of that name */
@@ -378,7 +375,7 @@ static uint64_t skep_pins_for_ns(const struct skep_host *host)
 static uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_instance *inst, int fd,
 					    const struct skep_pins_kinds *kinds, uint64_t until_ns)
 {
-	uint64_t lost[SKEP_KEPT_KINDS] = { 0 }, total = 0, now = skep_kept_now();
+	uint64_t lost[SKEP_KEPT_KINDS] = { 0 }, total = 0, now = skep_monotonic_ns();
 	int err = skep_kept_drain_unattended(fd, lost);
 
 	for (unsigned kind = 0; kind < kinds->n; kind++) {
@@ -400,7 +397,7 @@ static uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_i
 bool skep_pins_touch(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst, int kept,
 		     uint32_t layout, int unattended, const struct skep_pins_kinds *kinds)
 {
-	uint64_t was_ns = p->until_ns, now = skep_kept_now();
+	uint64_t was_ns = p->until_ns, now = skep_monotonic_ns();
 	struct skep_kept k = { 0, SKEP_KEPT_AWAKE, layout };
 
 	k.until_ns = p->until_ns = p->folder[0] ? now + skep_pins_for_ns(host) : 0;

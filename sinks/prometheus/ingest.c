@@ -5,6 +5,7 @@
 #include "sinks/prometheus/ingest.h"
 
 #include <math.h>
+#include <skep/clock.h>
 #include <skep/sink/fields.h>
 #include <skep/utf8.h>
 #include <stdio.h>
@@ -160,7 +161,7 @@ void ingest_batch(struct ingest *g, const struct skep_batch *b)
 	 */
 	if (strcmp(b->boot_id, g->other_boot) != 0) {
 		snprintf(g->other_boot, sizeof(g->other_boot), "%s", b->boot_id);
-		g->other_shift = b->realtime_offset_ns - (clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME));
+		g->other_shift = b->realtime_offset_ns - (clock_ns(CLOCK_REALTIME) - (int64_t)skep_boot_ns());
 	}
 	g->shift = g->other_shift;
 }

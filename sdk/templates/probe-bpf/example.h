@@ -9,7 +9,7 @@
 
 /* One signal, as the ring holds it. */
 struct example_event {
-	__u64 time_ns;  /* CLOCK_BOOTTIME */
+	__u64 time_ns;  /* bpf_ktime_get_boot_ns() */
 	__u64 start_ns; /* start time and pid identify the receiving process */
 	__u32 pid;
 	__u32 sender_pid; /* 0: the kernel itself (a fault, a timer, a key) */

@@ -5,10 +5,10 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <skep/clock.h>
 #include <skep/plugin.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The record: any struct of yours; the field table below describes its members. */
@@ -65,14 +65,6 @@ static const struct skep_stream files_stream =
 
 static const struct skep_stream *const streams[N_STREAMS] = { [STREAM_FILES] = &files_stream };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts); /* the clock of all records */
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* Reads "1184  0  9223372036854775807": in use, free (always 0 since 2.6), limit. Returns 0, or a negative errno. */
 static int read_files(int fd, struct files *ret)
 {
@@ -122,7 +114,7 @@ static void example_sample(struct skep_instance *inst, void *state)
 	if (read_files(e->fd - 1, &files) < 0)
 		e->host->counter_add(e->unreadable, 1);
 	else
-		e->host->emit(inst, STREAM_FILES, NULL, now_ns(), &files);
+		e->host->emit(inst, STREAM_FILES, NULL, skep_boot_ns(), &files);
 }
 
 /* Only options with SKEP_OPT_RELOADABLE have changed. The plugin host writes them into the state after this call. */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/base/clock.c - the kernel's clocks, in any time namespace.
+ */
+#include <pthread.h>
+#include <skep/clock.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INITIAL "time:[4026531834]" /* PROC_TIME_INIT_INO, include/linux/proc_ns.h */
+
+/* What our time namespace adds. */
+static int64_t monotonic, boottime;
+
+static void read_shifts(void)
+{
+	char line[128], name[32];
+	long long s, ns;
+	FILE *f;
+	ssize_t n = readlink("/proc/self/ns/time", line, sizeof(line) - 1);
+
+	if (n < 0) /* a kernel without time namespaces */
+		return;
+	line[n] = '\0';
+	if (strcmp(line, INITIAL) == 0)
+		return;
+	f = fopen("/proc/self/timens_offsets", "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%31s %lld %lld", name, &s, &ns) == 3)
+			*(strcmp(name, "boottime") == 0 ? &boottime : &monotonic) = (int64_t)(s * 1000000000 + ns);
+	if (f)
+		fclose(f);
+}
+
+/* A process enters a time namespace by fork or exec, never later: setns() refuses a process with threads. */
+static uint64_t unshifted(clockid_t clock, const int64_t *shift)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct timespec ts;
+
+	pthread_once(&once, read_shifts);
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - (uint64_t)*shift;
+}
+
+uint64_t skep_boot_ns(void)
+{
+	return unshifted(CLOCK_BOOTTIME, &boottime);
+}
+
+uint64_t skep_monotonic_ns(void)
+{
+	return unshifted(CLOCK_MONOTONIC, &monotonic);
+}
+
+uint64_t skep_start_ticks(uint64_t start_ns)
+{
+	(void)skep_boot_ns(); /* reads the shift */
+	return (start_ns + (uint64_t)boottime) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
