@@ -12,7 +12,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <link.h>
 #include <math.h>
 #include <setjmp.h>
-#include <skep/values.h>
+#include <skep/clock.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
