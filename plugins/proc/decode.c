@@ -132,8 +132,7 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (r->cgroup_len) {
 		len = (uint32_t)skep_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
 		rec.cgroup = text(s->cgroup, len);
-		if (SKEP_HAS(st->host, cgroup_known))
-			st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
+		st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
 		at += r->cgroup_len;
 	}
 	len = r->argv_len;
@@ -253,7 +252,7 @@ void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const str
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
 
-	if (!(flags & PROC_LIVE_ZOMBIE) && SKEP_HAS(st->host, process_known) && !st->host->process_known(inst, &who))
+	if (!(flags & PROC_LIVE_ZOMBIE) && !st->host->process_known(inst, &who))
 		proc_details_ask(inst, st, r, sums, flags);
 	else
 		proc_live_record(inst, st, r, sums, flags, NULL);
