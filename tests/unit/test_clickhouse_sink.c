@@ -316,7 +316,7 @@ static void test_late_pipeline(void **state)
 	EXPECT("SELECT count(), max(pipeline) FROM skep_run.run FINAL", "1\tlate");
 }
 
-/* An init after one that failed makes what is missing, and no row changes. */
+/* An init after a failed one makes the missing tables, and no row changes. */
 static void test_init_again(void **state)
 {
 	(void)state;

@@ -1495,7 +1495,7 @@ static void test_copy(void **state)
 	assert_int_equal(COPY(.uid = 1000, .run = "r", .cancelled = never), -ECANCELED);
 }
 
-/* A copy has a row of its own for each image, from the view proc: its report is that of the lake. */
+/* A copy has a row of its own for each image, from the view proc: its report equals the lake's. */
 static void test_flat_rows(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
