@@ -2,7 +2,7 @@
 -- The lake in ClickHouse: the tables of schema.sql for many hosts, written by the sink "clickhouse".
 --
 -- `skep lake init --clickhouse URL` runs this.  Statements end with a semicolon at a line's end; those before the
--- first "-- version N" line always run, the others once, in the order of their versions.  A line "-- since 22.3" or
+-- line "-- version N" always run, the others if the database has no tables of that version.  A line "-- since 22.3" or
 -- "-- before 22.3" limits the statement after it to such servers.  TEXT is LowCardinality(String), before 19.5
 -- String; lines "-- WORD: ..." define a word that skep replaces by their text.
 --
@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS schema_version (
 -- version 1
 
 -- One row per image of a process.  extra: fields without a column here, those of other probes among them, as JSON.
+-- exe_size_bytes, exe_modified_ns: of the file exe when it was executed: another binary has another time or size.
 CREATE TABLE IF NOT EXISTS proc (
 	uid UUID,
 	host TEXT,
@@ -26,8 +27,15 @@ CREATE TABLE IF NOT EXISTS proc (
 	run TEXT,
 	pipeline TEXT,
 	task TEXT,
+	task_id TEXT,
+	step TEXT,
 	tool TEXT,
 	container TEXT,
+	container_name TEXT,
+	container_image TEXT,
+	pod TEXT,
+	namespace TEXT,
+	unit TEXT,
 	pid UInt32,
 	start_boot_ns UInt64,
 	image UInt32,
@@ -40,6 +48,8 @@ CREATE TABLE IF NOT EXISTS proc (
 	state TEXT,
 	comm TEXT,
 	exe TEXT,
+	exe_size_bytes UInt64,
+	exe_modified_ns UInt64,
 	filename TEXT,
 	cwd TEXT,
 	cgroup TEXT,
@@ -84,7 +94,7 @@ CREATE TABLE IF NOT EXISTS proc (
 PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
 ORDER BY (pipeline, run, task, tool, uid);
 
--- Its begin, and its end, which has the larger rev.
+-- A run's begin, and its end, which has the larger rev.  Its pipeline may come late, so it is not in the order: a run has one row.
 CREATE TABLE IF NOT EXISTS run (
 	uid UUID,
 	host TEXT,
@@ -92,6 +102,17 @@ CREATE TABLE IF NOT EXISTS run (
 	run String,
 	name TEXT,
 	pipeline TEXT,
+	engine TEXT,
+	parent_run String,
+	origin TEXT,
+	job String,
+	join_key String,
+	container TEXT,
+	container_name TEXT,
+	container_image TEXT,
+	pod TEXT,
+	namespace TEXT,
+	unit TEXT,
 	kernel TEXT,
 	version TEXT,
 	state TEXT,
@@ -119,7 +140,54 @@ CREATE TABLE IF NOT EXISTS run (
 	start DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000))
 ) ENGINE = ReplacingMergeTree(rev)
 PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
-ORDER BY (pipeline, run, uid);
+ORDER BY (run, uid);
+
+-- A task of a run: one execution of a step.  A record that completes an earlier one has the same uid and a later time, rev, and
+-- replaces it.  Its name and its run's pipeline may come late, so neither is in the order.
+CREATE TABLE IF NOT EXISTS task (
+	uid UUID,
+	host TEXT,
+	boot_id TEXT,
+	run TEXT,
+	pipeline TEXT,
+	task TEXT,
+	task_id String,
+	state TEXT,
+	engine TEXT,
+	sample String,
+	job String,
+	attempt UInt32,
+	name_source TEXT,
+	traceparent String,
+	root_pid UInt32,
+	root_start_boot_ns UInt64,
+	start_ns UInt64,
+	end_ns UInt64,
+	exit_code Int32,
+	signal UInt8,
+	processes UInt64,
+	cpu_ns UInt64,
+	run_delay_ns UInt64,
+	rss_peak_bytes UInt64,
+	read_bytes UInt64,
+	write_bytes UInt64,
+	requested_cpus Float64,
+	requested_memory_bytes UInt64,
+	requested_walltime_ns UInt64,
+	requested_gpus UInt32,
+	requested_source TEXT,
+	container TEXT,
+	container_name TEXT,
+	container_image TEXT,
+	pod TEXT,
+	namespace TEXT,
+	unit TEXT,
+	extra String,
+	rev UInt64,
+	start DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000))
+) ENGINE = ReplacingMergeTree(rev)
+PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
+ORDER BY (run, uid);
 
 CREATE TABLE IF NOT EXISTS sample (
 	uid UUID,
@@ -165,6 +233,7 @@ CREATE TABLE IF NOT EXISTS record (
 	stream TEXT,
 	time_ns UInt64,
 	run TEXT,
+	container TEXT,
 	upid String,
 	fields String,
 	time DateTime ALIAS toDateTime(intDiv(time_ns, 1000000000))
@@ -179,13 +248,13 @@ ALTER TABLE proc MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
 ALTER TABLE run MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
+ALTER TABLE task MODIFY SETTING non_replicated_deduplication_window = 1000;
+-- since 22.3
 ALTER TABLE sample MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
 ALTER TABLE loss MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
 ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
-
--- version 2
 
 -- Sums of proc.  As in schema.sql: images: begun by exec, or forks that ran on; calls: begun by exec, wrappers left out; wall_ns: wrappers
 -- left out.  They are views: a materialised view adds up what is inserted, and what comes again after a thousand other inserts it would
@@ -195,124 +264,17 @@ ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- SUMS: sum(if(NOT wrapper AND end_ns > start_ns, end_ns - start_ns, 0)) AS wall_ns, sum(run_delay_ns) AS run_delay_ns,
 -- SUMS: sum(rchar_bytes) AS rchar_bytes, sum(wchar_bytes) AS wchar_bytes, sum(read_bytes) AS read_bytes,
 -- SUMS: sum(write_bytes) AS write_bytes, max(rss_peak_bytes) AS rss_max_bytes
--- `skep lake init` has renamed roll-ups of version 1 that are tables: rollup_run_tool_v1, rollup_day_v1.  Their sums may be all that is
--- left of rows that a TTL has removed.  DROP VIEW refuses a table, so rename it first if you run these statements by hand.
-DROP TABLE IF EXISTS rollup_run_tool_mv;
-DROP TABLE IF EXISTS rollup_day_mv;
--- since 22.3
-DROP VIEW IF EXISTS rollup_run_tool;
--- before 22.3
-DROP TABLE IF EXISTS rollup_run_tool;
--- since 22.3
-DROP VIEW IF EXISTS rollup_day;
--- before 22.3
-DROP TABLE IF EXISTS rollup_day;
 -- A run is one by host, boot and id.
-CREATE VIEW rollup_run_tool AS
+CREATE VIEW IF NOT EXISTS rollup_run_tool AS
 SELECT host, boot_id, run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000))) AS month,
 	SUMS
 FROM proc FINAL GROUP BY host, boot_id, run, pipeline, task, tool, month;
-CREATE VIEW rollup_day AS
+CREATE VIEW IF NOT EXISTS rollup_day AS
 SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, pipeline, tool,
 	SUMS
 FROM proc FINAL GROUP BY day, pipeline, tool;
 
--- version 3
-
--- 18.16 knows no ADD COLUMN IF NOT EXISTS: `skep lake init` goes on when a column exists, as after an init that failed here.
-ALTER TABLE proc ADD COLUMN task_id TEXT;
-ALTER TABLE proc ADD COLUMN step TEXT;
-ALTER TABLE run ADD COLUMN engine TEXT;
-ALTER TABLE run ADD COLUMN parent_run String;
-ALTER TABLE run ADD COLUMN origin TEXT;
-
--- A task of a run: one execution of a step.  A record that completes an earlier one has the same uid and a later time, rev, and
--- replaces it.  Its name and its run's pipeline may come late, so neither is in the order.
-CREATE TABLE IF NOT EXISTS task (
-	uid UUID,
-	host TEXT,
-	boot_id TEXT,
-	run TEXT,
-	pipeline TEXT,
-	task TEXT,
-	task_id String,
-	state TEXT,
-	engine TEXT,
-	sample String,
-	job String,
-	attempt UInt32,
-	name_source TEXT,
-	traceparent String,
-	root_pid UInt32,
-	root_start_boot_ns UInt64,
-	start_ns UInt64,
-	end_ns UInt64,
-	exit_code Int32,
-	signal UInt8,
-	processes UInt64,
-	cpu_ns UInt64,
-	run_delay_ns UInt64,
-	rss_peak_bytes UInt64,
-	read_bytes UInt64,
-	write_bytes UInt64,
-	requested_cpus Float64,
-	requested_memory_bytes UInt64,
-	requested_walltime_ns UInt64,
-	requested_gpus UInt32,
-	requested_source TEXT,
-	extra String,
-	rev UInt64,
-	start DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000))
-) ENGINE = ReplacingMergeTree(rev)
-PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
-ORDER BY (run, uid);
--- since 22.3
-ALTER TABLE task MODIFY SETTING non_replicated_deduplication_window = 1000;
-
--- version 4
-
-ALTER TABLE proc ADD COLUMN container_name TEXT;
-ALTER TABLE proc ADD COLUMN container_image TEXT;
-ALTER TABLE proc ADD COLUMN pod TEXT;
-ALTER TABLE proc ADD COLUMN namespace TEXT;
-ALTER TABLE proc ADD COLUMN unit TEXT;
-ALTER TABLE task ADD COLUMN container TEXT;
-ALTER TABLE task ADD COLUMN container_name TEXT;
-ALTER TABLE task ADD COLUMN container_image TEXT;
-ALTER TABLE task ADD COLUMN pod TEXT;
-ALTER TABLE task ADD COLUMN namespace TEXT;
-ALTER TABLE task ADD COLUMN unit TEXT;
-ALTER TABLE run ADD COLUMN job String;
-ALTER TABLE run ADD COLUMN join_key String;
-ALTER TABLE run ADD COLUMN container TEXT;
-ALTER TABLE run ADD COLUMN container_name TEXT;
-ALTER TABLE run ADD COLUMN container_image TEXT;
-ALTER TABLE run ADD COLUMN pod TEXT;
-ALTER TABLE run ADD COLUMN namespace TEXT;
-ALTER TABLE run ADD COLUMN unit TEXT;
-
--- A run's pipeline may come late, so it is not in the order of its table any more: a run has one row.  No server changes a
--- table's order, so the rows move to a new table.  The first three statements end a move that an earlier init began.
-CREATE TABLE IF NOT EXISTS run_v3 AS run;
-INSERT INTO run SELECT * FROM run_v3;
-DROP TABLE run_v3;
-CREATE TABLE IF NOT EXISTS run_v4 AS run ENGINE = ReplacingMergeTree(rev)
-PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
-ORDER BY (run, uid);
-RENAME TABLE run TO run_v3, run_v4 TO run;
-INSERT INTO run SELECT * FROM run_v3;
-DROP TABLE run_v3;
--- since 22.3
-ALTER TABLE run MODIFY SETTING non_replicated_deduplication_window = 1000;
-
--- version 5
-
--- Of the file exe when it was executed: another binary has another time or size.
-ALTER TABLE proc ADD COLUMN exe_size_bytes UInt64;
-ALTER TABLE proc ADD COLUMN exe_modified_ns UInt64;
-ALTER TABLE record ADD COLUMN container TEXT;
-
--- What a host, each of its GPUs and each container on it used in an hour; columns as in schema.sql.  A view, as those of version 2
+-- What a host, each of its GPUs and each container on it used in an hour; columns as in schema.sql.  A view, as the sums
 -- are: a batch that comes twice counts once.  It reads a row for each record of the asked hours: ask for days, not for years.
 -- DAEMONS: the names of skep/daemons.h.
 -- HOUR: intDiv(time_ns - 1, 3600000000000) AS hour
@@ -321,11 +283,7 @@ ALTER TABLE record ADD COLUMN container TEXT;
 -- REAL: visitParamExtractFloat
 -- NONE: toInt64(0)
 -- LEDGER: toInt64(greatest(visitParamExtractInt(fields, 'amount'), 0))
--- since 22.3
-DROP VIEW IF EXISTS usage_hour;
--- before 22.3
-DROP TABLE IF EXISTS usage_hour;
-CREATE VIEW usage_hour AS
+CREATE VIEW IF NOT EXISTS usage_hour AS
 SELECT hour, host, item, boot_id, min(begin_ns) AS first_ns, max(end_ns) AS last_ns, sum(known) AS known_ns,
 	sum(capacity) AS capacity_ns, sum(busy) AS busy_ns, sum(idle) AS idle_ns, sum(runs) AS runs_ns, sum(daemons) AS daemons_ns,
 	max(memory) AS memory_bytes, max(memory_limit) AS memory_limit_bytes, sum(rx) AS rx_bytes, sum(tx) AS tx_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/copy.c - copies rows by two connections: one reads a month's file, of any version, the other writes the copy.
+ * lake/copy.c - copies rows by two connections: one reads a month's file, the other writes the copy.
  * One connection with ATTACH cannot do both: an attached file inherits the other one's mode, read-only.
  */
 #include "lake/copy.h"
@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "lake/earlier_sql.h"
+#include "lake/copy_sql.h"
 #include "lake/file.h"
 #include "lake/schema_sql.h"
 
@@ -31,7 +31,7 @@ static const struct table {
 	{ "task", "run", "SELECT * FROM task WHERE run = ?1", true },
 	{ "rollup_run_tool", "run", "SELECT * FROM rollup_run_tool WHERE run = ?1", true },
 	{ "rollup_run", "run", "SELECT * FROM rollup_run WHERE run = ?1", true },
-	{ "proc_earlier", "run", "SELECT * FROM proc WHERE run = ?1", false },
+	{ "proc_flat", "run", "SELECT * FROM proc WHERE run = ?1", false },
 	{ "proc_facet", "", "SELECT * FROM proc_facet WHERE proc IN (SELECT id FROM proc WHERE run = ?1 AND uid = ?2)", false },
 	{ "sample", "run", "SELECT * FROM sample WHERE run = ?1", false },
 	{ "record", "run",
@@ -466,10 +466,9 @@ static int open_to(struct copy *c)
 		sqlite3_progress_handler(c->to, OPS, c->what->cancelled, c->what->arg);
 	/* Without a journal a failed statement leaves the file broken: any failure discards the copy. */
 	sql = sqlite3_mprintf("PRAGMA page_size = %d; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-			      "PRAGMA secure_delete = ON; PRAGMA max_page_count = %llu; BEGIN; %s; "
-			      "CREATE TABLE proc_earlier AS SELECT * FROM proc_rows; %s;"
+			      "PRAGMA secure_delete = ON; PRAGMA max_page_count = %llu; BEGIN; %s; %s; "
 			      "PRAGMA user_version = %d; PRAGMA application_id = %d",
-			      PAGE_SIZE, (sqlite3_uint64)(c->max_bytes / PAGE_SIZE), schema_sql, earlier_sql,
+			      PAGE_SIZE, (sqlite3_uint64)(c->max_bytes / PAGE_SIZE), schema_sql, copy_sql,
 			      LAKE_SCHEMA_VERSION, LAKE_APPLICATION_ID);
 	err = sql ? execute(c, sql) : to_error(c, SQLITE_NOMEM);
 	sqlite3_free(sql);

@@ -17,10 +17,6 @@
 #include <unistd.h>
 
 #include "lake/server.h"
-#include "lake/version1_sql.h"
-#include "lake/version2_sql.h"
-#include "lake/version4_sql.h"
-#include "lake/version5_sql.h"
 
 void lake_say(struct lake_why *w, const char *fmt, ...)
 {
@@ -326,7 +322,7 @@ char *lake_file_path(const struct lake *l, unsigned number)
 
 int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, struct lake_file *ret)
 {
-	struct lake_file f = { .why = why };
+	struct lake_file f = { .why = why, .copy = l->fd >= 0 };
 	int64_t version = 0, app = 0, objects = 0;
 	char *uri = NULL;
 	int rc, err = -ENOMEM;
@@ -377,22 +373,13 @@ int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, 
 		lake_say(why, "%s: is not a lake's file", f.path);
 		goto out;
 	}
-	if (version < 1 || version > LAKE_SCHEMA_VERSION) {
-		lake_say(why, "%s: has schema version %lld, this skep reads versions 1 to %d; %s", f.path,
-			 (long long)version, LAKE_SCHEMA_VERSION, version < 1 ? "move it away" : "upgrade skep");
+	if (version != LAKE_SCHEMA_VERSION) {
+		lake_say(why, "%s: has schema version %lld, this skep reads version %d; %s", f.path, (long long)version,
+			 LAKE_SCHEMA_VERSION, version < LAKE_SCHEMA_VERSION ? "move it away" : "upgrade skep");
 		goto out;
 	}
-	rc = version < 3
-		     ? sqlite3_exec(f.sql, version == 1 ? version1_sql : version2_sql, NULL, NULL, NULL)
-		     : SQLITE_OK;
-	if (rc == SQLITE_OK && version < 5)
-		rc = sqlite3_exec(f.sql, version4_sql, NULL, NULL, NULL);
-	if (rc == SQLITE_OK && version < 6)
-		rc = sqlite3_exec(f.sql, version5_sql, NULL, NULL, NULL);
-	err = rc == SQLITE_OK ? 0 : lake_file_error(&f, rc);
-	f.version = version;
-	if (!err)
-		*ret = f;
+	err = 0;
+	*ret = f;
 out:
 	free(uri);
 	if (err)

@@ -10,7 +10,7 @@
 #include "lake/arena.h"
 #include "lake/lake.h"
 
-#define LAKE_SCHEMA_VERSION 6 /* and 1 to 5, through the views of version1.sql and the others of that name */
+#define LAKE_SCHEMA_VERSION 1
 #define LAKE_APPLICATION_ID 0x534b4550 /* "SKEP" */
 
 #define LAKE_PARTS 1000u /* sinks/lake/files.h */
@@ -39,7 +39,7 @@ struct lake_file {
 	struct server *server; /* borrowed; NULL: a file */
 	char *path;
 	struct lake_why *why; /* borrowed */
-	int64_t version;      /* of its schema */
+	bool copy;            /* a copy (lake/copy.h): its processes are in proc_flat */
 };
 
 /* The caller frees it; NULL: no memory. */

@@ -87,7 +87,7 @@ struct lake_tool {
 	struct lake_totals totals; /* rss_peak_bytes: the largest image */
 };
 
-/* One execution of a step.  A task without a record of its own (running, or of an old file) has state "". */
+/* One execution of a step.  A task without a record of its own (it runs) has state "". */
 struct lake_task {
 	const char *task, *task_id, *state, *engine, *sample, *job, *name_source, *traceparent, *step;
 	struct lake_contained in; /* of its root, else of its other processes if they have one */

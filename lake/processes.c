@@ -29,11 +29,8 @@
 	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns"
 
 static const struct lake_question of_run = {
-	.sqlite = "SELECT " PROC_COLUMNS " FROM proc WHERE run = ?1", /* before version 4 */
+	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1", /* in a copy */
 	.clickhouse = "SELECT " PROC_COLUMNS_CLICKHOUSE " FROM proc FINAL WHERE run = ?2 AND boot_id = ?3",
-};
-static const struct lake_question earlier_of_run = {
-	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_earlier WHERE run = ?1",
 };
 
 /* Many processes in a row have the same parent: they share the text. */
@@ -207,12 +204,12 @@ static int process_room(struct answer *a)
 	return 0;
 }
 
-/* Reads the run's processes from a table or view that has all columns. */
-static int read_flat(struct answer *a, const struct lake_key *run, const struct lake_question *q)
+/* Reads the run's processes from a table that has all columns. */
+static int read_flat(struct answer *a, const struct lake_key *run)
 {
 	struct lake_report *r = &a->report;
 	struct lake_rows rows = { 0 };
-	int err = lake_rows_of_run(a->file, q, run, &rows);
+	int err = lake_rows_of_run(a->file, &of_run, run, &rows);
 
 	if (err)
 		return err;
@@ -228,7 +225,7 @@ static int read_flat(struct answer *a, const struct lake_key *run, const struct 
 	return err;
 }
 
-/* ---- rows of version 4 ------------------------------------------------------------- */
+/* ---- rows that share a kind -------------------------------------------------------- */
 
 /*
  * The view proc_rows would build sixty columns of each row.  The values of a kind are read once, with the first process
@@ -293,10 +290,8 @@ static int kind_of(struct answer *a, struct rows *r, int64_t id, int64_t row, co
 	err = step_to_row(a, r->clock, id);
 	k->differs = !err && sqlite3_column_type(r->clock, 0) != SQLITE_NULL;
 	k->clock_ns = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 0);
-	if (!err && a->file->version >= 6) {
-		k->first.exe_size_bytes = (uint64_t)sqlite3_column_int64(r->clock, 1);
-		k->first.exe_modified_ns = (uint64_t)sqlite3_column_int64(r->clock, 2);
-	}
+	k->first.exe_size_bytes = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 1);
+	k->first.exe_modified_ns = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 2);
 	sqlite3_reset(r->clock);
 	*ret = k;
 	return err;
@@ -374,14 +369,12 @@ static int read_rows(struct answer *a, int64_t run)
 	struct rows r = { 0 };
 	int rc, err;
 
-	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1 AND kind > 0", &r.rows);
+	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1", &r.rows);
 	if (!err)
 		err = lake_file_prepare(a->file, "SELECT " PROC_COLUMNS " FROM proc_rows WHERE id = ?1", &r.first);
 	if (!err)
 		err = lake_file_prepare(a->file,
-					a->file->version < 6
-						? "SELECT clock_ns FROM proc_kind WHERE id = ?1"
-						: "SELECT clock_ns, exe_size_bytes, exe_modified_ns FROM proc_kind WHERE id = ?1",
+					"SELECT clock_ns, exe_size_bytes, exe_modified_ns FROM proc_kind WHERE id = ?1",
 					&r.clock);
 	if (!err)
 		err = lake_file_prepare(a->file, "SELECT argv, total FROM proc_argv WHERE id = ?1", &r.argv);
@@ -403,35 +396,9 @@ static int read_rows(struct answer *a, int64_t run)
 	return err;
 }
 
-/* A file that the sink has migrated from version 3, and a copy, have flat rows too. */
-static int has_earlier(struct lake_file *f, bool *ret)
-{
-	sqlite3_stmt *s = NULL;
-	int rc, err = lake_file_prepare(f, "SELECT 1 FROM sqlite_schema WHERE name = 'proc_earlier'", &s);
-
-	if (err)
-		return err;
-	rc = sqlite3_step(s);
-	*ret = rc == SQLITE_ROW;
-	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		err = lake_file_error(f, rc);
-	sqlite3_finalize(s);
-	return err;
-}
-
 int lake_processes_read(struct answer *a, const struct lake_key *run)
 {
-	bool earlier = false;
-	int err;
+	int err = a->file->server || a->file->copy ? read_flat(a, run) : read_rows(a, run->row);
 
-	if (a->file->server || a->file->version < 4) {
-		err = read_flat(a, run, &of_run);
-	} else {
-		err = has_earlier(a->file, &earlier);
-		if (!err && earlier)
-			err = read_flat(a, run, &earlier_of_run);
-		if (!err)
-			err = read_rows(a, run->row);
-	}
 	return err ? err : sort_processes(a);
 }

@@ -173,8 +173,8 @@ static const struct {
 	unsigned code;
 	const char *remedy;
 } codes[] = {
-	{ 16, "upgrade its tables with `skep lake init`" }, /* NO_SUCH_COLUMN_IN_TABLE */
-	{ 47, "upgrade its tables with `skep lake init`" }, /* UNKNOWN_IDENTIFIER */
+	{ 16, "name another database, whose tables `skep lake init` has made" }, /* NO_SUCH_COLUMN_IN_TABLE */
+	{ 47, "name another database, whose tables `skep lake init` has made" }, /* UNKNOWN_IDENTIFIER */
 	{ 60, "name the right database in the address, or make the tables with `skep lake init`" }, /* UNKNOWN_TABLE */
 	{ 81, "name the right database in the address, or make it with `skep lake init`" }, /* UNKNOWN_DATABASE */
 	{ 159, "the server's max_execution_time is too short for this question" }, /* TIMEOUT_EXCEEDED */
@@ -238,7 +238,7 @@ static int check_version(struct server *s, struct lake_why *why)
 		return err;
 	if (version < own)
 		lake_say(why, "ClickHouse %s: the tables of database %s have schema version %lld, this skep reads %u; "
-			      "upgrade them: skep lake init --clickhouse %s --database %s",
+			      "make new ones: skep lake init --clickhouse %s --database %s",
 			 s->url, s->database, (long long)version, own, s->url, s->database);
 	else
 		lake_say(why, "ClickHouse %s: the tables of database %s have schema version %lld, this skep reads %u; "

@@ -77,41 +77,16 @@ static int numbers(struct lake_file *f, const char *sql, uint64_t *ret, int n)
 	return err;
 }
 
-/*
- * The view proc would join two tables for each row.  Of the rows of proc_row, which an index without the row's values
- * can count, the first may be one that is no image (schema.sql).
- */
-static int count_images(struct lake_file *f, uint64_t *ret)
-{
-	uint64_t n[3] = { 0 };
-	int err;
-
-	if (f->version < 4)
-		return numbers(f, "SELECT count(*) FROM main.proc", ret, 1);
-	err = numbers(f,
-		      "SELECT count(*), (SELECT count(*) FROM (SELECT kind FROM proc_row ORDER BY id LIMIT 1) WHERE kind = 0), "
-		      "(SELECT count(*) FROM sqlite_schema WHERE name = 'proc_earlier') FROM proc_row",
-		      n, 3);
-	*ret = n[0] - n[1];
-	if (!err && n[2])
-		err = numbers(f, "SELECT count(*) FROM proc_earlier", n, 1);
-	if (!err && n[2])
-		*ret += n[0];
-	return err;
-}
-
 static int count_rows(struct lake_file *f, struct lake_file_status *s)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < LAKE_STATUS_TABLES && !err; i++) {
+		/* The view proc would join two tables for each row. */
+		bool images = strcmp(lake_status_tables[i], "proc") == 0;
 		char sql[64];
 
-		if (strcmp(lake_status_tables[i], "proc") == 0) {
-			err = count_images(f, &s->rows[i]);
-			continue;
-		}
-		snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", lake_status_tables[i]);
+		snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", images ? "proc_row" : lake_status_tables[i]);
 		err = numbers(f, sql, &s->rows[i], 1);
 	}
 	return err;
@@ -167,10 +142,10 @@ static int read_file(struct status_answer *a, struct lake_file *f, unsigned numb
 	uint64_t value[6] = { 0 };
 	int err;
 
-	s->version = (unsigned)f->version;
+	s->version = LAKE_SCHEMA_VERSION;
 	err = numbers(f,
-		      "SELECT freelist_count, page_size, (SELECT count(*) FROM main.run), (SELECT max(id) FROM dict), "
-		      "(SELECT min(start_ns) FROM main.run WHERE start_ns > 0), (SELECT max(time_ns) FROM batch_seen) "
+		      "SELECT freelist_count, page_size, (SELECT count(*) FROM run), (SELECT max(id) FROM dict), "
+		      "(SELECT min(start_ns) FROM run WHERE start_ns > 0), (SELECT max(time_ns) FROM batch_seen) "
 		      "FROM pragma_freelist_count, pragma_page_size",
 		      value, 6);
 	if (!err)

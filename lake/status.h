@@ -21,7 +21,7 @@ struct lake_file_status {
 	bool processes_known;              /* false: it also has the sums of a removed file of its month */
 	uint64_t processes;
 	uint64_t first_ns, last_ns;        /* start of its first run, last write of a batch; 0: none */
-	uint64_t rows[LAKE_STATUS_TABLES]; /* if asked for; 0 of a table that the file's version does not have */
+	uint64_t rows[LAKE_STATUS_TABLES]; /* if asked for */
 };
 
 struct lake_status {

@@ -235,9 +235,6 @@ int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
 		}
 		if (records)
 			t = bsearch(&key, r->tasks, records, sizeof(*r->tasks), by_id);
-		/* rows of version 1 have no task_id: the records alone have their figures */
-		if (!t && records && !*p->task_id)
-			continue;
 		if (!t) {
 			err = tasks_grow(f, r, &room);
 			if (err)

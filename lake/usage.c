@@ -587,8 +587,6 @@ static int read_hours(struct usage_answer *a)
 {
 	const struct lake_usage_query *q = &a->query;
 
-	if (a->file->version && a->file->version < 6)
-		a->usage.n_earlier++;
 	return ask(a, &of_hours, q->since_ns / LAKE_HOUR_NS, (q->until_ns - 1) / LAKE_HOUR_NS, add_hour);
 }
 

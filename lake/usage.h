@@ -75,7 +75,6 @@ struct lake_usage {
 	struct lake_left *left; /* by run, then tool */
 	size_t n_contained;
 	struct lake_contained_run *contained; /* by container */
-	size_t n_earlier;                     /* files of an earlier skep in that time: they have no hours */
 };
 
 struct lake_usage_query {

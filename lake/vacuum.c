@@ -5,7 +5,7 @@
  * VACUUM would hold the write lock while it writes the whole file anew, into a -wal of the same size that the sink's
  * retention counts: it could remove an older file to make room.  VACUUM INTO and a rename would leave skepd with the
  * old file open, whose -wal has the new file's name.  A file whose auto_vacuum is "incremental" moves some pages in each
- * transaction instead; the sink makes such files.
+ * transaction instead; the sink makes such files.  A damaged file whose rows a user saved (skep-lake(7)) has it off.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -213,7 +213,7 @@ static json_t *details(const struct skep_plugin *plugin)
 	static const char *const scopes[] = { "host", "run", "cgroup", "pid" };
 	json_t *list = must(json_array()), *names;
 
-	for (uint32_t i = 0; SKEP_HAS(plugin, details) && i < plugin->n_details; i++) {
+	for (uint32_t i = 0; plugin->details && i < plugin->n_details; i++) {
 		const struct skep_detail *d =
 			(const void *)((const char *)plugin->details + (size_t)i * plugin->detail_size);
 

@@ -6,8 +6,7 @@
  * A body is one zstd frame with a checksum of its content.  In it, numbers are LEB128 (signed ones zigzag),
  * strings their length and bytes:
  *
- *	version, id, key, boot id, host name, kernel (version 1 lacks these three), realtime_offset_ns,
- *	number of records
+ *	version, id, key, boot id, host name, kernel, realtime_offset_ns, number of records
  *	number of streams; each: name, help, role, flags, number of fields; each: name, unit, type, semantics
  *	each record: stream, time_ns minus the previous record's time_ns, pid of its process and (unless 0)
  *	time_ns - start_ns of the process, context (0: none, 1: five strings follow, k + 2: the k-th context of the
@@ -30,7 +29,6 @@ struct spool_code;
 struct spool_head {
 	uint64_t id;
 	char key[SPOOL_KEY_MAX];
-	/* "" in a body of version 1, which has none */
 	char boot_id[SPOOL_ORIGIN_MAX], host_name[SPOOL_ORIGIN_MAX], kernel[SPOOL_ORIGIN_MAX];
 	int64_t realtime_offset_ns;
 	uint32_t n;
@@ -60,7 +58,7 @@ struct spool_code *spool_code_free(struct spool_code *);
  */
 int spool_encode(struct spool_code *, const struct skep_batch *, const void **ret, size_t *ret_size, size_t *ret_raw);
 /*
- * Decodes a body.  0; -EBADMSG: not a body, or a damaged body, why has the position; -ENOTSUP: written by a later
+ * Decodes a body.  0; -EBADMSG: not a body, or a damaged body, why has the position; -ENOTSUP: written by another
  * version; -ENOMEM; or the result of a callback.  The checksum is verified first, so only a body that was encoded
  * wrongly fails in the middle.  The callbacks have then got the records before the error.
  */

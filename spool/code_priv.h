@@ -10,7 +10,7 @@
 #include "spool/bytes.h"
 #include "spool/code.h"
 
-#define CODE_VERSION 2u /* spool_decode also reads 1 */
+#define CODE_VERSION 1u
 
 struct spool_code {
 	ZSTD_CCtx *compress;

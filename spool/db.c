@@ -17,7 +17,7 @@
 #include "spool/spool_sql.h"
 
 #define APPLICATION_ID 0x736b6570 /* "skep" */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 1
 #define PAGE_BYTES 8192u
 #define BUSY_MS 5000
 /* SQLite empties a write-ahead log of this size, and truncates a log that a burst has made larger to this size. */
@@ -149,27 +149,8 @@ static int make(struct spool_db *db)
 	return err == 0 ? db_exec(db, sql) : err;
 }
 
-static const char to_2[] =
-	"ALTER TABLE sink ADD COLUMN lo INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN lo_n INTEGER NOT NULL DEFAULT 0; "
-	"ALTER TABLE sink ADD COLUMN lo_bytes INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi INTEGER NOT NULL DEFAULT 0; "
-	"ALTER TABLE sink ADD COLUMN hi_n INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi_bytes INTEGER NOT NULL DEFAULT 0; ";
-
-/* Upgrades the spool of an older skep to this version; its batches stay. */
-static int migrate(struct spool_db *db)
-{
-	char sql[sizeof(to_2) + 64];
-	int err = db_exec(db, "BEGIN IMMEDIATE");
-
-	snprintf(sql, sizeof(sql), "%sPRAGMA user_version = 2; COMMIT", to_2);
-	if (err == 0)
-		err = db_exec(db, sql);
-	if (err < 0 && !sqlite3_get_autocommit(db->sql))
-		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
-	return err;
-}
-
 /* Is the file a spool of skep, of a version that this skep reads?  *ret_empty: a new file without tables. */
-static int is_ours(struct spool_db *db, bool read_only, bool *ret_empty)
+static int is_ours(struct spool_db *db, bool *ret_empty)
 {
 	int64_t application, version, tables;
 	int err = db_number(db, "PRAGMA application_id", &application);
@@ -187,16 +168,10 @@ static int is_ours(struct spool_db *db, bool read_only, bool *ret_empty)
 		snprintf(db->why, sizeof(db->why), "it is a database, but not a spool of skep");
 		return -EBADMSG;
 	}
-	if (version == 1 && !read_only)
-		return migrate(db);
-	if (version == 1) {
-		snprintf(db->why, sizeof(db->why),
-			 "it is a spool of an older skep; the next start of skepd brings it up to date");
-		return -EBADMSG;
-	}
 	if (version != SCHEMA_VERSION) {
-		snprintf(db->why, sizeof(db->why), "it is a spool of version %lld, this skep writes version %d",
-			 (long long)version, SCHEMA_VERSION);
+		snprintf(db->why, sizeof(db->why), "it is a spool of version %lld, this skep reads version %d; %s",
+			 (long long)version, SCHEMA_VERSION,
+			 version < SCHEMA_VERSION ? "move it away" : "upgrade skep");
 		return -EBADMSG;
 	}
 	return 0;
@@ -232,7 +207,7 @@ static int set_up(struct spool_db *db, bool read_only)
 
 	sqlite3_extended_result_codes(db->sql, 1);
 	sqlite3_busy_timeout(db->sql, BUSY_MS);
-	err = is_ours(db, read_only, &empty);
+	err = is_ours(db, &empty);
 	if (err < 0)
 		return err;
 	if (empty && read_only) {

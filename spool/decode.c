@@ -363,14 +363,11 @@ static int take_head(struct bytes_in *in, struct spool_head *ret)
 	*ret = (struct spool_head){ 0 };
 	if (in->bad)
 		return -EBADMSG;
-	if (version < 1 || version > CODE_VERSION)
+	if (version != CODE_VERSION)
 		return -ENOTSUP;
 	ret->id = bytes_take_number(in);
-	if (!take_name(in, ret->key, sizeof(ret->key)))
-		return -EBADMSG;
-	if (version >= 2 &&
-	    !(take_name(in, ret->boot_id, sizeof(ret->boot_id)) &&
-	      take_name(in, ret->host_name, sizeof(ret->host_name)) && take_name(in, ret->kernel, sizeof(ret->kernel))))
+	if (!take_name(in, ret->key, sizeof(ret->key)) || !take_name(in, ret->boot_id, sizeof(ret->boot_id)) ||
+	    !take_name(in, ret->host_name, sizeof(ret->host_name)) || !take_name(in, ret->kernel, sizeof(ret->kernel)))
 		return -EBADMSG;
 	ret->realtime_offset_ns = bytes_unzigzag(bytes_take_number(in));
 	len = bytes_take_number(in);
@@ -439,9 +436,13 @@ int spool_decode(struct spool_code *c, const void *body, size_t size, const stru
 	}
 	in = (struct bytes_in){ .begin = c->raw.at, .at = c->raw.at, .end = c->raw.at + got };
 	err = take_all(c, &in, taker, arg);
-	if (err == -ENOTSUP)
-		snprintf(why, why_size, "it was written by a later version of skep");
-	else if (err == -EBADMSG)
+	if (err == -ENOTSUP) {
+		in.at = in.begin;
+		snprintf(why, why_size,
+			 "its format has version %llu, this skep reads version %u; read it with the skep that wrote it",
+			 (unsigned long long)bytes_take_number(&in), CODE_VERSION);
+	}
+	if (err == -EBADMSG)
 		snprintf(why, why_size, "invalid data at byte %zu of %zu", (size_t)(in.at - in.begin), got);
 	return err;
 }

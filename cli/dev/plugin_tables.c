@@ -48,7 +48,7 @@ static void check_option(struct findings *f, const struct skep_plugin *desc, con
 	if (o->min > o->max)
 		findings_add(f, FINDING_ERROR, "options",
 			     "\"%s\": its least value is above its greatest, so nothing is bounded", o->name);
-	if ((o->flags & SKEP_OPT_RELOADABLE) && !SKEP_HAS(desc, reload))
+	if ((o->flags & SKEP_OPT_RELOADABLE) && !desc->reload)
 		findings_add(f, FINDING_ERROR, "options",
 			     "\"%s\" is RELOADABLE, but reload() is not set: it will need a restart", o->name);
 	if ((o->flags & SKEP_OPT_SECRET) && o->default_value)

@@ -194,7 +194,7 @@ static int live(struct findings *f, const struct plugin_try *try, const struct s
 	}
 	phase(f, "flush");
 	skep_mock_flush(&m);
-	if (SKEP_HAS(desc, reload)) {
+	if (desc->reload) {
 		phase(f, "reload");
 		err = skep_mock_reload(&m);
 		if (err && err != -ENOTSUP)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/lake/init.c - `skep lake init --clickhouse URL`: creates or upgrades the lake's tables in ClickHouse.
+ * cli/lake/init.c - `skep lake init --clickhouse URL`: creates the lake's tables in ClickHouse.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ struct init {
 	unsigned long keep; /* days; LAKE_KEEP_AS_IS */
 	char *password;
 	struct clickhouse_server server;
-	unsigned had, done; /* versions of the schema */
+	unsigned had; /* version of the schema; 0: no tables */
 	unsigned statements;
 	char why[1024];
 };
@@ -39,46 +39,30 @@ static int ask(struct init *in, const char *database, const char *sql, char **re
 	return 0;
 }
 
-static int ask_number(struct init *in, const char *sql, unsigned *ret)
+/* Statements of version 0 come first and always run: they make the table that has the version. */
+static int first_statement(void *arg, unsigned version, const char *sql)
 {
-	char *reply;
-	int err = ask(in, in->database, sql, &reply);
+	struct init *in = arg;
 
-	if (err)
-		return err;
-	*ret = (unsigned)strtoul(reply, NULL, 10);
-	free(reply);
-	return 0;
+	return version == 0 ? ask(in, in->database, sql, NULL) : 0;
 }
 
-static int note_version(struct init *in, unsigned version)
-{
-	char sql[96];
-
-	snprintf(sql, sizeof(sql), "INSERT INTO schema_version SELECT toUInt32(%u), now()", version);
-	return ask(in, in->database, sql, NULL);
-}
-
-/* Statements of version 0 come first and always run: they read the version of the tables. */
 static int on_statement(void *arg, unsigned version, const char *sql)
 {
 	struct init *in = arg;
-	int err;
 
-	if (version == 0)
-		return ask(in, in->database, sql, NULL);
-	if (version <= in->had)
-		return 0;
-	if (in->done && in->done != version) {
-		err = note_version(in, in->done);
-		if (err)
-			return err;
-	}
-	in->done = version;
-	in->statements++;
-	err = ask(in, in->database, sql, NULL);
-	/* an init that failed in this version has added the column already */
-	return err && strstr(in->why, "column with this name already exists") ? 0 : err;
+	in->statements += version > 0;
+	return version > 0 ? ask(in, in->database, sql, NULL) : 0;
+}
+
+/* Each statement but the last one may run again, after an init that failed. */
+static int make_tables(struct init *in)
+{
+	char sql[96];
+	int err = clickhouse_statements(&in->server, on_statement, in);
+
+	snprintf(sql, sizeof(sql), "INSERT INTO schema_version SELECT toUInt32(%u), now()", clickhouse_schema_version());
+	return err ? err : ask(in, in->database, sql, NULL);
 }
 
 static int print_statement(void *arg, unsigned version, const char *sql)
@@ -87,11 +71,6 @@ static int print_statement(void *arg, unsigned version, const char *sql)
 	(void)version;
 	printf("%.*s;\n", (int)strlen(sql) - (sql[0] && sql[strlen(sql) - 1] == '\n'), sql);
 	return 0;
-}
-
-static int first_statements(void *arg, unsigned version, const char *sql)
-{
-	return version == 0 ? ask(arg, ((struct init *)arg)->database, sql, NULL) : 0;
 }
 
 /* days: 0: none. */
@@ -132,57 +111,9 @@ static int set_keep(struct init *in)
 	return err;
 }
 
-/*
- * The roll-ups of version 1 are tables from ClickHouse 22.3 on.  They may have sums of rows that a TTL has removed from
- * proc since, so version 2 does not drop them: they get another name.  An init that failed after this finds no such
- * table.
- */
-static int keep_rollups(struct init *in)
-{
-	static const char *const names[] = { "rollup_run_tool", "rollup_day" };
-	unsigned n = 0;
-	char sql[256];
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(
-			sql, sizeof(sql),
-			"SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s' AND engine LIKE '%%MergeTree'",
-			in->database, names[i]);
-		err = ask_number(in, sql, &n);
-		if (err || !n)
-			continue;
-		/* drop the view that fills the table: else each insert into proc fails after the rename */
-		snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS %s_mv", names[i]);
-		err = ask(in, in->database, sql, NULL);
-		snprintf(sql, sizeof(sql), "RENAME TABLE %s TO %s_v1", names[i], names[i]);
-		if (!err)
-			err = ask(in, in->database, sql, NULL);
-	}
-	return err;
-}
-
-/*
- * The days of the TTL on the table of runs, which version 4 makes anew; 0: none.  After an init that failed while it
- * moved the rows, only the earlier table, run_v3, has the TTL.
- */
-static int ttl_of_runs(struct init *in, unsigned *ret)
-{
-	char sql[320];
-
-	if (!clickhouse_server_since(&in->server, 19, 6))
-		return 0; /* no TTL */
-	snprintf(sql, sizeof(sql),
-		 "SELECT max(toUInt32OrZero(extract(engine_full, 'toIntervalDay\\\\((\\\\d+)\\\\)'))) FROM system.tables "
-		 "WHERE database = '%s' AND name IN ('run', 'run_v3')",
-		 in->database);
-	return ask_number(in, sql, ret);
-}
-
 static int init_server(struct init *in)
 {
 	char sql[160], *reply = NULL;
-	unsigned ttl = 0;
 	int err = ask(in, NULL, "SELECT version()", &reply);
 
 	if (err)
@@ -197,25 +128,22 @@ static int init_server(struct init *in)
 	if (!err)
 		err = ask(in, NULL, sql, NULL);
 	if (!err)
-		err = clickhouse_statements(&in->server, first_statements, in);
+		err = clickhouse_statements(&in->server, first_statement, in);
 	if (!err)
-		err = ask_number(in, "SELECT max(version) FROM schema_version", &in->had);
-	if (!err && in->had > clickhouse_schema_version()) {
+		err = ask(in, in->database, "SELECT max(version) FROM schema_version", &reply);
+	if (err)
+		return err;
+	in->had = (unsigned)strtoul(reply, NULL, 10);
+	free(reply);
+	if (in->had == 0) {
+		err = make_tables(in);
+	} else if (in->had != clickhouse_schema_version()) {
 		snprintf(in->why, sizeof(in->why),
-			 "its tables have version %u; this skep knows up to %u: use a newer skep", in->had,
-			 clickhouse_schema_version());
+			 "the tables of database %s have schema version %u, this skep makes version %u: upgrade skep, or "
+			 "give another --database",
+			 in->database, in->had, clickhouse_schema_version());
 		err = -EINVAL;
 	}
-	if (!err && in->had < 2)
-		err = keep_rollups(in);
-	if (!err && in->had > 0 && in->had < 4)
-		err = ttl_of_runs(in, &ttl);
-	if (!err)
-		err = clickhouse_statements(&in->server, on_statement, in);
-	if (!err && ttl && in->keep == LAKE_KEEP_AS_IS)
-		err = set_ttl(in, "run", "start_ns", ttl);
-	if (!err && in->done)
-		err = note_version(in, in->done);
 	if (!err && in->keep != LAKE_KEEP_AS_IS)
 		err = set_keep(in);
 	return err;
@@ -238,9 +166,9 @@ static int init(struct init *in)
 	if (err)
 		return skep_fail("lake init", SKEP_EXIT_RUNTIME, "%s: %s", in->http.url,
 				 in->why[0] ? in->why : strerror(-err));
-	if (in->done)
-		printf("ClickHouse %u.%u: database %s, schema version %u (was %u), %u statements\n", in->server.major,
-		       in->server.minor, in->database, in->done, in->had, in->statements);
+	if (in->statements)
+		printf("ClickHouse %u.%u: database %s, schema version %u, %u statements\n", in->server.major,
+		       in->server.minor, in->database, clickhouse_schema_version(), in->statements);
 	else
 		printf("ClickHouse %u.%u: database %s has schema version %u already\n", in->server.major,
 		       in->server.minor, in->database, in->had);

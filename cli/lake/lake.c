@@ -16,7 +16,7 @@ static const struct command_option words[] = {
 	{ "vacuum", .help = "check each file, and give the space of removed rows back; skepd may run meanwhile" },
 	{ "export", .help = "write rows of runs, tasks, processes or samples, for other programs: NDJSON, CSV, Parquet" },
 	{ "import", .help = "write the runs of files of `export --what all` into a lake" },
-	{ "init", .help = "make the lake's tables in ClickHouse, or bring them up to date" },
+	{ "init", .help = "make the lake's tables in ClickHouse" },
 	{ 0 },
 };
 

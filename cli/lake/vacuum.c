@@ -23,7 +23,7 @@ static int print_one(const char *path, const struct lake_vacuum *v)
 		printf(", a writer waited at most %s", human_time(v->longest_ns, 0, longest));
 	puts("");
 	if (v->whole)
-		printf("  %s are free in it for new rows; an earlier skep began this file, so it can only be written anew: "
+		printf("  %s are free in it for new rows; PRAGMA auto_vacuum is off in this file, so it can only be written anew: "
 		       "stop skepd, sqlite3 %s/%s VACUUM, start skepd\n",
 		       human_bytes(v->free_bytes, 0, freed), path, v->name);
 	return SKEP_EXIT_OK;

@@ -36,7 +36,7 @@ static int mending_begin(struct mending *m, const char *path)
 
 	m->read = spool_code_new();
 	m->write = spool_code_new();
-	m->streams = commit_streams_new(NULL);
+	m->streams = commit_streams_new();
 	if (!m->read || !m->write || !m->streams)
 		return skep_fail("spool", SKEP_EXIT_RUNTIME, "out of memory");
 	err = spool_db_open_read(path, &m->from, why, sizeof(why));

@@ -107,11 +107,6 @@ void sweep_say_doubts(const struct sweep_look *look)
 	const struct lake_usage *u = look->usage;
 	char buf[HUMAN_SIZE];
 
-	if (u->n_earlier)
-		skep_say(
-			"sweep",
-			"partial answer: %zu file%s of the lake were written by an earlier skep and have no hours of hosts",
-			u->n_earlier, u->n_earlier == 1 ? "" : "s");
 	if (!u->n_hosts)
 		skep_say("sweep", "the lake has no record of a host in that time; try another --since");
 	else if (d->hosts_without_hours == u->n_hosts)

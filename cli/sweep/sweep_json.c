@@ -53,7 +53,6 @@ int sweep_json(const struct sweep_look *look, FILE *out)
 	json_stream_number(&j, "hosts", look->usage->n_hosts);
 	json_stream_string(&j, "worth_unit", look->unit);
 	json_stream_open(&j, "partial", '{');
-	json_stream_number(&j, "earlier_files", look->usage->n_earlier);
 	json_stream_number(&j, "hosts_without_hours", look->doubts.hosts_without_hours);
 	json_stream_number(&j, "hours_of_shared_names", look->doubts.hours_shared);
 	json_stream_number(&j, "hosts_with_a_clock_ahead", look->doubts.hosts_ahead);

@@ -16,7 +16,6 @@
 
 #include "core/collect/collector_priv.h"
 #include "core/base/log.h"
-#include "core/config/moved.h"
 
 #define GROUP_FIRST 1u
 #define GROUP_LAST SKEP_VERDICT_GROUPS
@@ -234,16 +233,19 @@ static void attachment_free(struct collector *c, struct attachment *a)
 
 static int refuse_unknown(const struct collector *c, const char *name, char **ret_why)
 {
-	const char *colon = strchr(name, ':');
-	const char *bare = colon ? colon + 1 : name, *plugin = moved_detail(bare);
+	/* a plugin with nothing but details: an operator may have left it out */
+	static const char *const of_files[] = { "filelat", "opens" };
+	const char *colon = strchr(name, ':'), *bare = colon ? colon + 1 : name;
 	unsigned index;
 	char *names;
 	int err;
 
-	if (plugin && !find_detail(c, bare, &index))
-		return refuse(ret_why, -ENOENT,
-			      "detail %s: plugin %s is not loaded; add { \"plugin\": \"%s\" } to probes in skepd.conf",
-			      bare, plugin, plugin);
+	for (size_t i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++)
+		if (strcmp(bare, of_files[i]) == 0 && !find_detail(c, bare, &index))
+			return refuse(
+				ret_why, -ENOENT,
+				"detail %s: plugin files is not loaded; add { \"plugin\": \"files\" } to probes in skepd.conf",
+				bare);
 	names = all_names(c);
 	err = refuse(ret_why, -ENOENT, "no probe has a detail \"%s\"; %s%s", name,
 		     names ? "there are " : "no probe has any", names ? names : "");

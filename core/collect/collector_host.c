@@ -22,24 +22,6 @@ static void let_other_tell(struct instance_data *data)
 		instance_flush(other);
 }
 
-/* Gives a life-cycle record of a probe that was built before its struct grew: the missing members are zero. */
-static const void *whole_record(const struct skep_stream *s, const void *rec)
-{
-	static union {
-		struct skep_process_exec exec;
-		struct skep_process_live live;
-	} room; /* loop thread only */
-	size_t whole = s->role == SKEP_ROLE_PROC_EXEC   ? sizeof(room.exec)
-		       : s->role == SKEP_ROLE_PROC_LIVE ? sizeof(room.live)
-							: 0;
-
-	if (s->record_size >= whole)
-		return rec;
-	memset(&room, 0, sizeof(room));
-	memcpy(&room, rec, s->record_size);
-	return &room;
-}
-
 static void host_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
 		      const void *rec)
 {
@@ -70,7 +52,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 	case SKEP_ROLE_PROC_LIVE:
 	case SKEP_ROLE_PROC_OOM:
 	case SKEP_ROLE_PROC_EXCLUDED:
-		track_record(c->track, (enum skep_role)s->role, who, time_ns, whole_record(s, rec), now_ns);
+		track_record(c->track, (enum skep_role)s->role, who, time_ns, rec, now_ns);
 		break;
 	case SKEP_ROLE_FACET:
 		track_facet(c->track, s, who, rec, now_ns);

@@ -51,7 +51,7 @@ static enum change_what compare(struct change *change)
 	case OPTIONS_SAME:
 		return change->old->state == INSTANCE_FAILED ? CHANGE_RETRY : CHANGE_NONE;
 	case OPTIONS_RELOADABLE:
-		return change->old->state == INSTANCE_RUNNING && SKEP_HAS(desc, reload) ? CHANGE_APPLY : CHANGE_RESTART;
+		return change->old->state == INSTANCE_RUNNING && desc->reload ? CHANGE_APPLY : CHANGE_RESTART;
 	case OPTIONS_OTHER:
 		break;
 	}

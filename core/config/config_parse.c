@@ -6,32 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config/moved.h"
 #include "core/config/option_read.h"
 
 struct parse {
 	struct config *config;
 	struct option_reader reader; /* into the configuration */
 };
-
-/* Keys that an earlier skepd accepted. skepd still starts with such a configuration, and logs what to do. */
-static const struct {
-	const char *name, *instead;
-} retired[] = {
-	{ "carry_file", "the spool keeps this state; delete the line, and set spool.path if there is none" },
-};
-
-static bool warn_retired(struct option_reader *r, const struct config_pos *at)
-{
-	for (size_t i = 0; i < sizeof(retired) / sizeof(retired[0]); i++) {
-		if (strcmp(retired[i].name, at->key) != 0)
-			continue;
-		diag_add(r->diag, DIAG_WARNING, r->file, at->key_line, at->key_column,
-			 "%s has no effect: %s", at->key, retired[i].instead);
-		return true;
-	}
-	return false;
-}
 
 static bool same(const char *a, const char *b)
 {
@@ -153,42 +133,11 @@ static void check_names(struct parse *p)
 	json_decref(seen);
 }
 
-/* An earlier skepd read some options from another probe. skepd still starts: warns, and removes the option. */
-static void check_moved(struct parse *p)
-{
-	const struct config *config = p->config;
-	bool has_identity = false;
-
-	for (size_t i = 0; i < config->n_probes; i++)
-		has_identity |= config->probes[i].plugin && strcmp(config->probes[i].plugin, "identity") == 0;
-	for (size_t i = 0; i < config->n_probes; i++) {
-		const struct config_plugin *entry = &config->probes[i];
-		const struct moved *m;
-
-		for (size_t k = 0; entry->plugin && (m = moved_get(k)); k++) {
-			int line, column;
-
-			if (strcmp(entry->plugin, m->from) != 0)
-				continue;
-			config_option_position(entry, m->option, &line, &column);
-			if (json_object_del(entry->options, m->option) == 0)
-				diag_add(p->reader.diag, DIAG_WARNING, config->file, line, column,
-					 "option \"%s\" of \"%s\" has no effect: it is an option of the probe \"%s\"; "
-					 "move it there",
-					 m->option, m->from, m->to);
-		}
-		if (entry->plugin && strcmp(entry->plugin, "host") == 0 && !has_identity)
-			diag_add(p->reader.diag, DIAG_WARNING, config->file, entry->line, 0,
-				 "host.identity is not recorded: the probe \"identity\" records it, not \"host\"; "
-				 "add { \"plugin\": \"identity\" } to probes");
-	}
-}
-
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 static void read_keys(struct parse *p, const struct config_pos *object, const json_t *value, const char *section);
 
-/* A key that the table lacks: a section, a key of an earlier skepd, or a mistake. */
+/* A key that the table lacks: a section, or a mistake. */
 static void read_section(struct parse *p, const struct config_pos *at, const json_t *value, const char *section)
 {
 	char in[32] = "", found[CONFIG_QUOTE_SIZE], *list;
@@ -199,8 +148,6 @@ static void read_section(struct parse *p, const struct config_pos *at, const jso
 	while (!section && key->name && !same(key->section, at->key))
 		key++;
 	if (section || !key->name) {
-		if (!section && warn_retired(r, at))
-			return;
 		names_of(section, names);
 		if (section)
 			snprintf(in, sizeof(in), " in %s", section);
@@ -276,7 +223,6 @@ struct config *config_parse(const char *text, size_t len, const char *name, stru
 	if (json_is_object(json)) {
 		read_keys(&p, config->positions, json, NULL);
 		check_names(&p);
-		check_moved(&p);
 		read_defaults(&p, json);
 	} else if (json) {
 		config_describe(json, found, sizeof(found));

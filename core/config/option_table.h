@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/option_table.h - the types of keys, and a plugin's option table, entry by entry.  The table may be of an
- * older ABI than ours (shorter entries) or of a newer one (longer): desc->option_size is the stride, and only
- * option_get() walks it.  plugin_check_descriptor() has checked the table.
+ * core/config/option_table.h - the types of keys, and a plugin's option table, entry by entry.  A table of another
+ * minor may have shorter or longer entries: desc->option_size is the stride, and only option_get() walks it.  plugin_check_descriptor() has checked the table.
  */
 #ifndef SKEP_CORE_OPTION_TABLE_H
 #define SKEP_CORE_OPTION_TABLE_H

@@ -86,7 +86,7 @@ static void apply(struct option_reader *r, const struct config_plugin *entry, co
 		const struct config_key *key = find(keys, at->key);
 		const json_t *value = json_object_get(entry->options, at->key);
 
-		if (!value) /* "plugin", or moved to another probe */
+		if (!value) /* "plugin" */
 			continue;
 		if (!key)
 			unknown(r, at, keys, entry->plugin);

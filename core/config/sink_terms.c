@@ -24,7 +24,7 @@ bool sink_terms_key(const struct skep_plugin *desc, const char *name)
 
 bool sink_terms_any_order(const struct skep_plugin *desc)
 {
-	return desc->sink && SKEP_HAS(desc->sink, flags) && (desc->sink->flags & SKEP_SINK_ANY_ORDER);
+	return desc->sink && (desc->sink->flags & SKEP_SINK_ANY_ORDER);
 }
 
 int sink_terms_read(const struct skep_plugin *desc, const struct config *config, const struct config_plugin *entry,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/config/sink_terms.h - keys of an entry of "sinks" that skepd itself reads, whichever plugin it is: "backlog" and
- * "max_age". An option of that name of the plugin comes first: these keys are younger than ABI 1.0.
+ * "max_age". An option of that name of the plugin comes first.
  */
 #ifndef SKEP_CORE_SINK_TERMS_H
 #define SKEP_CORE_SINK_TERMS_H

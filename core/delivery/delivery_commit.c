@@ -246,12 +246,11 @@ struct known {
 };
 
 struct commit_streams {
-	const struct batch_origin *origin;
 	uv_mutex_t lock;
 	struct known *known;
 };
 
-struct commit_streams *commit_streams_new(const struct batch_origin *origin)
+struct commit_streams *commit_streams_new(void)
 {
 	struct commit_streams *c = calloc(1, sizeof(*c));
 
@@ -259,8 +258,6 @@ struct commit_streams *commit_streams_new(const struct batch_origin *origin)
 		free(c);
 		return NULL;
 	}
-	if (c)
-		c->origin = origin;
 	return c;
 }
 
@@ -354,22 +351,8 @@ struct loading {
 static int on_head(void *arg, const struct spool_head *head)
 {
 	struct loading *l = arg;
-	const struct batch_origin *now = l->streams->origin;
 	struct batch_origin origin = { head->boot_id, head->host_name, head->kernel };
-	char boot_id[SPOOL_ORIGIN_MAX];
 
-	/*
-	 * A body of version 1 has the boot id only in its key, "BOOT:START:ID", and no host name and no kernel.  Most
-	 * such bodies were made on this host with this kernel, so the current texts stand in.
-	 */
-	if (!*origin.boot_id) {
-		snprintf(boot_id, sizeof(boot_id), "%.*s", (int)strcspn(head->key, ":"), head->key);
-		origin.boot_id = boot_id;
-	}
-	if (!*origin.host_name && now)
-		origin.host_name = now->host_name;
-	if (!*origin.kernel && now)
-		origin.kernel = now->kernel;
 	l->batch = batch_restored(head->key, &origin, head->id, head->realtime_offset_ns);
 	return l->batch ? 0 : -ENOMEM;
 }

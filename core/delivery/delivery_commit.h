@@ -93,8 +93,7 @@ void commit_gone_counts(const struct commit_gone *, void (*cb)(void *arg, const 
  * The streams of restored batches: those of running plugins, and stored streams of a plugin that no longer runs or
  * has other fields now.  Records point to these streams until commit_streams_free.  Any thread, except new and free.
  */
-/* origin (borrowed): for batches of an earlier skep, which were stored without one; NULL: their texts stay empty. */
-struct commit_streams *commit_streams_new(const struct batch_origin *origin);
+struct commit_streams *commit_streams_new(void);
 void commit_streams_free(struct commit_streams *);
 int commit_stream_known(struct commit_streams *, const struct skep_stream *); /* 0 or -ENOMEM */
 

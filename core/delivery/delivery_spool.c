@@ -40,7 +40,7 @@ int delivery_spool(struct delivery *o, struct spooler *spooler, const struct del
 	sp->committed_id = spool_last_id(spooler_db(spooler));
 	sp->first_id = sp->committed_id + 1;
 	sp->offset_ns = clock_realtime_offset_ns();
-	sp->streams = commit_streams_new(&o->origin);
+	sp->streams = commit_streams_new();
 	err = sp->streams ? spooler_start(spooler) : -ENOMEM;
 	if (err < 0) {
 		commit_streams_free(sp->streams);

@@ -122,22 +122,23 @@ static void on_closed(uv_handle_t *handle)
 		closed(arg);
 }
 
-/* Renames the damaged file and creates a new one. */
+/* Renames a file that is damaged, or of another version, and creates a new one.  why: the cause. */
 static int anew(struct spooler *s, char *why, size_t why_size)
 {
-	char aside[4096];
+	char aside[4096], cause[256];
 	int err = spool_db_quarantine(s->path, aside, sizeof(aside));
 
+	snprintf(cause, sizeof(cause), "%s", why);
 	if (err < 0) {
-		snprintf(why, why_size, "it is damaged and cannot be renamed: %s", strerror(-err));
+		snprintf(why, why_size, "it cannot be read (%s) and cannot be renamed: %s", cause, strerror(-err));
 		return err;
 	}
 	err = spool_db_open(s->path, &s->limits, &s->db, why, why_size);
 	if (err == 0)
 		log_error(
-			"spool %s was damaged: renamed it to %s and began a new one; "
+			"spool %s cannot be read (%s): renamed it to %s and began a new one; "
 			"`skep spool recover` reads the intact batches",
-			s->path, aside);
+			s->path, cause, aside);
 	return err;
 }
 

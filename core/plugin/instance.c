@@ -80,7 +80,7 @@ bool instance_mark(struct skep_instance *inst, struct skep_mark *ret)
 	uint64_t entered;
 
 	*ret = inst->last_mark;
-	if (!inst->host.settles || !SKEP_HAS(inst->plugin->desc, mark) || !SKEP_HAS(inst->plugin->desc, settled))
+	if (!inst->host.settles || !inst->plugin->desc->mark || !inst->plugin->desc->settled)
 		return false;
 	if (inst->state != INSTANCE_RUNNING || inst->ending)
 		return ret->source != 0;
@@ -191,7 +191,7 @@ int instance_reload(struct skep_instance *inst, const void *next, char **ret_why
 	*ret_why = NULL;
 	if (inst->state != INSTANCE_RUNNING || inst->ending)
 		return -ESHUTDOWN;
-	if (!SKEP_HAS(inst->plugin->desc, reload))
+	if (!inst->plugin->desc->reload)
 		return -ENOTSUP;
 	/* A worker thread may be reading the options. */
 	if (inst->working > 0 || inst->depth > 0)
@@ -218,29 +218,26 @@ static void instance_call(struct skep_instance *inst, void (*callback)(struct sk
 	instance_leave(inst, entered, name, true);
 }
 
-/* NULL: the plugin has no such callback, or its ABI is older. */
-#define CALLBACK(inst_, name_) (SKEP_HAS((inst_)->plugin->desc, name_) ? (inst_)->plugin->desc->name_ : NULL)
-
 void instance_sample(struct skep_instance *inst)
 {
-	instance_call(inst, CALLBACK(inst, sample), "sample");
+	instance_call(inst, inst->plugin->desc->sample, "sample");
 }
 
 void instance_flush(struct skep_instance *inst)
 {
-	instance_call(inst, CALLBACK(inst, flush), "flush");
+	instance_call(inst, inst->plugin->desc->flush, "flush");
 }
 
 void instance_drain(struct skep_instance *inst)
 {
-	instance_call(inst, CALLBACK(inst, drain), "drain");
+	instance_call(inst, inst->plugin->desc->drain, "drain");
 }
 
 const struct skep_detail *instance_detail(const struct skep_instance *inst, unsigned i)
 {
 	const struct skep_plugin *desc = inst->plugin->desc;
 
-	if (!SKEP_HAS(desc, details) || !SKEP_HAS(desc, n_details) || i >= desc->n_details)
+	if (!desc->details || i >= desc->n_details)
 		return NULL;
 	return (const void *)((const char *)desc->details + (size_t)i * desc->detail_size);
 }
@@ -269,7 +266,7 @@ void instance_detach(struct skep_instance *inst, uint64_t id)
 {
 	uint64_t entered;
 
-	if (inst->state != INSTANCE_RUNNING || !SKEP_HAS(inst->plugin->desc, detach))
+	if (inst->state != INSTANCE_RUNNING || !inst->plugin->desc->detach)
 		return;
 	entered = instance_enter(inst);
 	inst->plugin->desc->detach(inst, inst->data, id);

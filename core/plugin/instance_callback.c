@@ -324,7 +324,7 @@ static void keep_mark(struct skep_instance *inst)
 	struct skep_mark mark = { 0 };
 	char *extra;
 
-	if (!inst->host.settles || !SKEP_HAS(inst->plugin->desc, mark))
+	if (!inst->host.settles || !inst->plugin->desc->mark)
 		return;
 	inst->plugin->desc->mark(inst, inst->data, &mark);
 	extra = malloc(mark.extra_size ? mark.extra_size : 1);

@@ -217,7 +217,7 @@ static bool loop_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return inst->ops->cgroup_known && inst->ops->cgroup_known(inst, cgroup_id, path);
 }
 
-/* An older plugin's struct may be shorter: the missing members are 0. */
+/* The struct of a plugin of an earlier minor may be shorter: the missing members are 0. */
 static void loop_batch_answer(struct skep_instance *inst, const struct skep_batch *batch,
 			      const struct skep_batch_answer *answer)
 {

@@ -12,12 +12,12 @@
 #include <string.h>
 
 /* Descriptors are append-only: a shorter one is not even version 1.0. */
-#define PLUGIN_SIZE_1_0   (offsetof(struct skep_plugin, flush) + sizeof(((struct skep_plugin *)NULL)->flush))
-#define SINK_OPS_SIZE_1_0 (offsetof(struct skep_sink_ops, submit) + sizeof(((struct skep_sink_ops *)NULL)->submit))
+#define PLUGIN_SIZE_1_0   (offsetof(struct skep_plugin, drain) + sizeof(((struct skep_plugin *)NULL)->drain))
+#define SINK_OPS_SIZE_1_0 (offsetof(struct skep_sink_ops, reserved) + sizeof(((struct skep_sink_ops *)NULL)->reserved))
 #define STREAM_SIZE_1_0   (offsetof(struct skep_stream, fields) + sizeof(((struct skep_stream *)NULL)->fields))
 #define FIELD_SIZE_1_0    (offsetof(struct skep_field, help) + sizeof(((struct skep_field *)NULL)->help))
 #define OPTION_SIZE_1_0   (offsetof(struct skep_option, help) + sizeof(((struct skep_option *)NULL)->help))
-#define DETAIL_SIZE_1_1   (offsetof(struct skep_detail, scopes) + sizeof(((struct skep_detail *)NULL)->scopes))
+#define DETAIL_SIZE_1_0   (offsetof(struct skep_detail, scopes) + sizeof(((struct skep_detail *)NULL)->scopes))
 
 #define STATE_SIZE_MAX    (16u << 20)
 /* Far above any real table: an uninitialised count must not become a long walk. */
@@ -84,20 +84,20 @@ bool plugin_field_type(uint32_t type, size_t *ret_size, size_t *ret_align)
 	}
 }
 
-/* The smallest record of the role: its size in the first minor version that had the role. 0: any size. */
+/* The smallest record of the role: its size in ABI 1.0. 0: any size. */
 static size_t check_role_size(uint32_t role)
 {
 	switch (role) {
 	case SKEP_ROLE_PROC_FORK:
 		return sizeof(struct skep_process_fork);
 	case SKEP_ROLE_PROC_EXEC:
-		return offsetof(struct skep_process_exec, environ);
+		return sizeof(struct skep_process_exec);
 	case SKEP_ROLE_PROC_EXIT:
 		return sizeof(struct skep_process_exit);
 	case SKEP_ROLE_PROC_FINAL:
 		return sizeof(struct skep_process_final);
 	case SKEP_ROLE_PROC_LIVE:
-		return offsetof(struct skep_process_live, environ);
+		return sizeof(struct skep_process_live);
 	case SKEP_ROLE_PROC_OOM:
 		return sizeof(struct skep_process_oom);
 	case SKEP_ROLE_PROC_EXCLUDED:
@@ -243,14 +243,14 @@ static int check_details(const struct check *c, const struct skep_plugin *desc)
 {
 	const struct skep_detail *detail, *other;
 
-	if (!SKEP_HAS(desc, details) || !SKEP_HAS(desc, n_details))
+	if (!desc->details || !desc->n_details)
 		return 0;
-	if (desc->detail_size < DETAIL_SIZE_1_1 || desc->detail_size % _Alignof(struct skep_detail) != 0)
-		return check_fail(c, "detail_size %u, expected sizeof(struct skep_detail) (%zu in ABI 1.1)",
-				  desc->detail_size, DETAIL_SIZE_1_1);
+	if (desc->detail_size < DETAIL_SIZE_1_0 || desc->detail_size % _Alignof(struct skep_detail) != 0)
+		return check_fail(c, "detail_size %u, expected sizeof(struct skep_detail) (%zu in ABI 1.0)",
+				  desc->detail_size, DETAIL_SIZE_1_0);
 	if (desc->n_details > DETAILS_MAX)
 		return check_fail(c, "%u details, at most %u are accepted", desc->n_details, DETAILS_MAX);
-	if (!SKEP_HAS(desc, attach) || !SKEP_HAS(desc, detach))
+	if (!desc->attach || !desc->detach)
 		return check_fail(c, "a table of details, but attach() or detach() is not set");
 	for (uint32_t i = 0; i < desc->n_details; i++) {
 		detail = (const void *)((const char *)desc->details + (size_t)i * desc->detail_size);

@@ -4,7 +4,7 @@
  * image and its begin, its sampled figures, its run and task.  Without this state a restart would count the time before
  * it twice, or not at all.
  *
- * The state is a text, one JSON object a line: the first {"skep_carry":2,"boot_id":...}, then runs, tasks and
+ * The state is a text, one JSON object a line: the first {"skep_carry":1,"boot_id":...}, then runs, tasks and
  * processes.  The spool keeps it.  After a reboot no skepd uses it.
  */
 #ifndef SKEP_CORE_SAVED_H

@@ -478,7 +478,8 @@ int saved_read(struct track *t, FILE *file, const char *name, const char *boot_i
 	int err = 0;
 
 	if (!boot || json_integer_value(json_object_get(head, "skep_carry")) != SAVED_VERSION) {
-		log_warning("%s:1: saved state of another version; starting fresh", name);
+		log_warning("%s:1: saved state of version %lld, this skepd reads version %d; starting fresh", name,
+			    (long long)json_integer_value(json_object_get(head, "skep_carry")), SAVED_VERSION);
 		t->stats.unrestored++;
 		goto out;
 	}

@@ -11,7 +11,7 @@
 
 #include "core/process/track.h"
 
-#define SAVED_VERSION 2
+#define SAVED_VERSION 1
 #define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
 
 /* The flags that describe the past.  The next skepd finds the others out again. */

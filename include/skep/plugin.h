@@ -21,22 +21,6 @@
  *
  * Changes
  *   1.0  first version
- *   1.1  details, signals, cgroups for plugins, groups in the verdict map; in record.h
- *        histograms and the roles CGROUP, LEDGER, DETAIL
- *   1.2  rules in the kernel; excluded is a range of the verdict map's byte (skep/rules.h): BPF code
- *        that calls excluded() of skep/bpf/verdict.bpf.h only needs a new build; in record.h
- *        the role PROC_EXCLUDED
- *   1.3  a folder for the BPF state that stays in the kernel while skepd restarts (skep/pins.h)
- *   1.4  a sink's answer in full: the receiver's words, when to retry, too large, held; marks, the reading
- *        positions that the host makes durable with the records; sinks that accept records in any order;
- *        in record.h `environ` of an exec and of a live process
- *   1.5  arguments and environments of processes, read without waiting (process_read); work() in stop();
- *        in record.h a batch names the boot, host and kernel of its records
- *   1.6  the lists of names and programs by which a probe finds boundaries (boundaries); in record.h the flags
- *        SKEP_EXEC_BOUNDARY and SKEP_LIVE_BOUNDARY, and SKEP_ENVIRON_CUT; the leader of the process group,
- *        whether the session has a terminal, and the name of an excluded parent (group_leader, parent_comm);
- *        which file an exec ran (exe_size_bytes, exe_modified_ns); the kernel's types, read once for all plugins
- *        (kernel_types)
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -49,7 +33,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 6
+#define SKEP_ABI_MINOR 0
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -125,7 +109,7 @@ enum skep_batch_result {
 	SKEP_BATCH_ACK = 1, /* durable at the receiver */
 	SKEP_BATCH_RETRY,   /* not now; the host offers it again, with backoff */
 	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
-	/* since 1.4, by batch_answer() only */
+	/* the following by batch_answer() only */
 	/*
 	 * not before an operator mends something (a token, a certificate, a table): the host keeps the batch, logs an
 	 * error and offers it again slowly
@@ -143,7 +127,7 @@ enum skep_batch_result {
 	SKEP_BATCH_SUSPECT,
 };
 
-/* The sink's answer about a batch (since 1.4). */
+/* The sink's answer about a batch. */
 struct skep_batch_answer {
 	uint32_t size;   /* sizeof(struct skep_batch_answer) where the plugin was built */
 	uint32_t result; /* enum skep_batch_result */
@@ -160,7 +144,7 @@ struct skep_batch_answer {
 	const char *why;
 };
 
-/* How far a probe has read a source that keeps its records until the probe releases them (since 1.4). */
+/* How far a probe has read a source that keeps its records until the probe releases them. */
 struct skep_mark {
 	uint64_t source;   /* identity of the source, different for each one of a boot; 0: none */
 	uint64_t position; /* grows with each record read */
@@ -204,7 +188,7 @@ struct skep_detail_scope {
 	uint64_t id;         /* of this attachment: the first member of its records */
 };
 
-/* Arguments and environment of a process, from /proc (since 1.5).  Valid until the callback returns. */
+/* Arguments and environment of a process, from /proc.  Valid until the callback returns. */
 struct skep_process_text {
 	uint32_t size; /* sizeof(struct skep_process_text) in this host */
 	/*
@@ -220,7 +204,7 @@ struct skep_process_text {
 #define SKEP_READ_ENVIRON 2u
 
 /*
- * How a probe finds the boundaries of runs and tasks (since 1.6): which variables it reads, and at which execs.  The
+ * How a probe finds the boundaries of runs and tasks: which variables it reads, and at which execs.  The
  * host owns the struct, the lists and their texts, which are valid until the callback returns.
  */
 struct skep_boundaries {
@@ -236,7 +220,7 @@ struct skep_boundaries {
 };
 
 /*
- * The kernel's type information (BTF), with an index (since 1.6): functions for it are in skep/types.h.  The host owns
+ * The kernel's type information (BTF), with an index: functions for it are in skep/types.h.  The host owns
  * all of it, reads it when the first plugin asks, and keeps it until the callback returns.
  */
 struct skep_kernel_types {
@@ -305,7 +289,7 @@ struct skep_host {
 	 * not call stop() meanwhile.  An instance runs up to four at once, and others of it wait.  -ESHUTDOWN when the
 	 * instance is about to stop: the host calls neither.  The host logs work() that does not return, and does not
 	 * wait for it at the instance's end: it calls done() and stop() only if work() returns.  stop() may call this
-	 * once more (since 1.5; before: -ESHUTDOWN), and the host calls close() when that work is done: close a file
+	 * once more, and the host calls close() when that work is done: close a file
 	 * there whose server may be gone.
 	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
@@ -350,8 +334,6 @@ struct skep_host {
 	/* Life-cycle probes: does the process table have this process already? */
 	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
 
-	/* ---- since 1.1: check with SKEP_HAS(host, member) ---- */
-
 	/*
 	 * Reports how the plugin measures a signal here.  name: short and stable ("tcp.connections");
 	 * how: the hook or file ("tp_btf/inet_sock_set_state"); why: NULL when OK.  The host copies
@@ -372,8 +354,6 @@ struct skep_host {
 	 */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 
-	/* ---- since 1.2: check with SKEP_HAS(host, member) ---- */
-
 	/*
 	 * The maps of skep/bpf/rules.bpf.h, for the probe that owns the exec hook; -1: the host could
 	 * not create them, or has no rules for the kernel.  The probe's maps need the same max_entries,
@@ -381,8 +361,6 @@ struct skep_host {
 	 */
 	int rules_fd, rules_programs_fd, rules_values_fd;
 	int reserved_2;
-
-	/* ---- since 1.3: check with SKEP_HAS(host, member) ---- */
 
 	/*
 	 * A folder in a BPF filesystem for BPF objects that stay in the kernel while skepd restarts (use skep/pins.h);
@@ -395,7 +373,6 @@ struct skep_host {
 	uint32_t pin_adopts;
 	uint32_t reserved_3;
 
-	/* ---- since 1.4: check with SKEP_HAS(host, member) ---- */
 	/* 1: the host stores marks and calls mark() and settled(). 0: the plugin releases a record once it is read. */
 	uint32_t settles;
 	uint32_t pin_for_s; /* seconds that pinned objects record without a skepd */
@@ -410,7 +387,6 @@ struct skep_host {
 	 */
 	struct skep_mark mark;
 
-	/* ---- since 1.5: check with SKEP_HAS(host, member) ---- */
 	/*
 	 * Reads arguments, environment (what: SKEP_READ_*) of a process in another process.  A read of
 	 * /proc/PID/cmdline, environ, maps or smaps can block for ever: never do it on the loop.  uid: owner of the
@@ -420,7 +396,6 @@ struct skep_host {
 	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what,
 			    skep_process_cb cb, void *arg);
 
-	/* ---- since 1.6: check with SKEP_HAS(host, member) ---- */
 	/*
 	 * Life-cycle probes: the present lists.  A probe calls this in start() and each time that it drains, and
 	 * applies the lists again when their generation is another.  Never NULL.
@@ -443,8 +418,6 @@ struct skep_sink_ops {
 	uint32_t max_in_flight; /* batches submitted and not answered; 0 counts as 1 */
 	/* Sends a batch, borrowed until batch_done() or batch_answer().  0, or a negative errno: the same as RETRY. */
 	int (*submit)(struct skep_instance *, void *state, const struct skep_batch *);
-
-	/* ---- since 1.4 ---- */
 
 	uint32_t flags; /* SKEP_SINK_* */
 	uint32_t reserved;
@@ -492,8 +465,6 @@ struct skep_plugin {
 	 */
 	void (*flush)(struct skep_instance *, void *state);
 
-	/* ---- since 1.1 ---- */
-
 	const struct skep_detail *details; /* NULL: none */
 	uint32_t detail_size;              /* sizeof(struct skep_detail) */
 	uint32_t n_details;
@@ -506,8 +477,6 @@ struct skep_plugin {
 	/* Ends an attachment.  The host calls this once for each successful attach(), at the latest before stop(). */
 	void (*detach)(struct skep_instance *, void *state, uint64_t id);
 
-	/* ---- since 1.4 ---- */
-
 	/*
 	 * mark() returns the reading position: the plugin has emitted every record before it, or has it in extra.  The
 	 * host makes the records and the mark durable together, then calls settled(): only then may the source release
@@ -518,8 +487,6 @@ struct skep_plugin {
 	 */
 	void (*mark)(struct skep_instance *, void *state, struct skep_mark *ret);
 	void (*settled)(struct skep_instance *, void *state, const struct skep_mark *);
-
-	/* ---- since 1.6 ---- */
 
 	/*
 	 * Emits the pending facts about processes, at least those about processes that have ended, then calls

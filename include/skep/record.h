@@ -52,7 +52,7 @@ enum skep_type {
 	SKEP_T_UPID,    /* struct skep_upid */
 	SKEP_T_HASH,    /* uint8_t[16] */
 	SKEP_T_IP,      /* uint8_t[16], IPv4 as ::ffff:a.b.c.d */
-	SKEP_T_HIST,    /* struct skep_hist; since 1.1 */
+	SKEP_T_HIST,    /* struct skep_hist */
 };
 
 /*
@@ -98,13 +98,11 @@ enum skep_role {
 	SKEP_ROLE_PROC_FINAL, /* struct skep_process_final */
 	SKEP_ROLE_PROC_LIVE,  /* struct skep_process_live */
 	SKEP_ROLE_PROC_OOM,   /* struct skep_process_oom */
-	/* since 1.1 */
 	/* about a cgroup, whose id (uint64_t) is the record's first member: sent to sinks with its context */
 	SKEP_ROLE_CGROUP,
 	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: for the ledger, not sent by itself */
 	/* result of a detail, whose id (uint64_t) is the record's first member: for sinks and the detail's reader */
 	SKEP_ROLE_DETAIL,
-	/* since 1.2 */
 	SKEP_ROLE_PROC_EXCLUDED, /* struct skep_process_excluded */
 };
 
@@ -170,16 +168,16 @@ struct skep_process_fork {
 
 #define SKEP_EXEC_ARGV_UNREADABLE 1u /* the argument pages could not be read: argv is empty, not "no arguments" */
 
-#define SKEP_EXEC_JUDGED 2u       /* since 1.2: the kernel has decided to collect the process */
-#define SKEP_EXEC_WAS_EXCLUDED 4u /* since 1.2: the process was excluded until this exec */
+#define SKEP_EXEC_JUDGED 2u       /* the kernel has decided to collect the process */
+#define SKEP_EXEC_WAS_EXCLUDED 4u /* the process was excluded until this exec */
 /*
- * Since 1.6: the probe searched the whole environment for all names of skep_host.boundaries, so a name that `environ`
+ * The probe searched the whole environment for all names of skep_host.boundaries, so a name that `environ`
  * lacks is not set.  Without the flag it may be set: no boundary can be here, or the environment was too long.
  */
 #define SKEP_EXEC_BOUNDARY 8u
-#define SKEP_EXEC_TTY 16u /* since 1.6: its session has a controlling terminal */
+#define SKEP_EXEC_TTY 16u /* its session has a controlling terminal */
 /*
- * Since 1.2, from this bit on: the dimensions (enum skep_rules_dimension) of rules for which the kernel
+ * From this bit on: the dimensions (enum skep_rules_dimension) of rules for which the kernel
  * had no answer: the host adds the answers.
  */
 #define SKEP_EXEC_UNKNOWN_SHIFT 8
@@ -207,13 +205,11 @@ struct skep_process_exec {
 	struct skep_str cwd;
 	struct skep_str cgroup;   /* path in its hierarchy; empty when the host has it by id (cgroup_known) */
 	struct skep_str argv;     /* list; secrets already redacted */
-	/* since 1.4 */
 	/*
 	 * list, "NAME=value": the variables of its environment that the probe's options name, and at a boundary those
 	 * of skep_host.boundaries; secrets already redacted. A probe may cut an entry: SKEP_ENVIRON_CUT
 	 */
 	struct skep_str environ;
-	/* since 1.6 */
 	/*
 	 * Name (comm) of the process that started it, where that process is excluded: then `parent` is another process.
 	 * Else empty.
@@ -233,13 +229,13 @@ struct skep_process_exec {
 };
 
 /*
- * Since 1.6: a probe cuts entries of `environ` to this many bytes, name and '=' included.  Treat an entry of this
+ * A probe cuts entries of `environ` to this many bytes, name and '=' included.  Treat an entry of this
  * length as cut: show it, and do not compare it with others.
  */
 #define SKEP_ENVIRON_CUT 159u
 
 /*
- * An exec at which the kernel excluded the process (since 1.2), in place of the exec record: the probe sends no further
+ * An exec at which the kernel excluded the process, in place of the exec record: the probe sends no further
  * record of the process.  Only of a process that was collected before.
  */
 struct skep_process_excluded {
@@ -281,8 +277,8 @@ struct skep_process_final {
 #define SKEP_LIVE_ZOMBIE 1u /* counters are final, the parent has not reaped it */
 #define SKEP_LIVE_STATE_RUNNING 2u /* some thread is on a CPU or waits for one */
 #define SKEP_LIVE_STATE_BLOCKED 4u /* some thread is in uninterruptible sleep */
-#define SKEP_LIVE_BOUNDARY 8u /* since 1.6: as SKEP_EXEC_BOUNDARY */
-#define SKEP_LIVE_TTY 16u     /* since 1.6: as SKEP_EXEC_TTY */
+#define SKEP_LIVE_BOUNDARY 8u /* as SKEP_EXEC_BOUNDARY */
+#define SKEP_LIVE_TTY 16u     /* as SKEP_EXEC_TTY */
 
 /* A live process, seen by an iterator: start-up snapshot, samples, resync. */
 struct skep_process_live {
@@ -303,9 +299,7 @@ struct skep_process_live {
 	struct skep_str cwd;
 	struct skep_str cgroup;
 	struct skep_str argv;
-	/* since 1.4 */
 	struct skep_str environ; /* as in struct skep_process_exec */
-	/* since 1.6 */
 	uint32_t group_leader; /* as in struct skep_process_exec */
 	uint32_t reserved;     /* 0 */
 };
@@ -376,9 +370,7 @@ struct skep_batch {
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this */
 	const struct skep_record *const *records;
 
-	/*
-	 * ---- since 1.5: the host at the time of the records, as a batch may wait in the spool across a reboot ----
-	 */
+	/* The host at the time of the records, as a batch may wait in the spool across a reboot. */
 	const char *boot_id;   /* 36 characters: boot_id and upid name one process, for ever and on every host */
 	const char *host_name; /* uname -n */
 	const char *kernel;    /* uname -r */

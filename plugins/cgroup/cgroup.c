@@ -110,8 +110,6 @@ static void rest_quiet(struct cgroup_state *st)
 
 static void begin_pass(struct cgroup_state *st)
 {
-	if (!SKEP_HAS(st->host, cgroups_live))
-		return;
 	st->pass++;
 	st->reader.devices.n = 0; /* device numbers are reused */
 	st->host->cgroups_live(st->inst, on_live, st);
@@ -195,8 +193,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 	path.len = path.total = (uint32_t)strnlen(path.ptr, e->path_len - 1);
 	if (e->id == 0 || path.len == 0)
 		return;
-	if (SKEP_HAS(st->host, cgroup_known))
-		st->host->cgroup_known(st->inst, e->id, &path);
+	st->host->cgroup_known(st->inst, e->id, &path);
 	switch (e->type) {
 	case CGROUP_BEGUN:
 	case CGROUP_RENAMED:

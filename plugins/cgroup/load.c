@@ -142,8 +142,7 @@ void cgroup_drain(struct cgroup_state *st)
 static void say(struct skep_instance *inst, const struct cgroup_state *st, const char *name,
 		enum skep_signal_state state, const char *how, const char *why)
 {
-	if (SKEP_HAS(st->host, signal))
-		st->host->signal(inst, name, state, how, why);
+	st->host->signal(inst, name, state, how, why);
 }
 
 static bool hooked(const struct cgroup_state *st, const struct bpf_program *prog)

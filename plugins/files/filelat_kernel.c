@@ -93,8 +93,6 @@ void filelat_signal(const struct files_probe *st)
 	static const char how[] = "tp_btf/sys_enter and sys_exit: read, write, sync";
 	const char *missing = st->of[DETAIL_FILELAT].missing;
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	if (missing)
 		st->host->signal(st->inst, "io.filelat", SKEP_SIGNAL_MISSING, "", missing);
 	else if (!st->filelat)

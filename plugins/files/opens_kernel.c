@@ -89,8 +89,6 @@ void opens_signal(const struct files_probe *st)
 #endif
 		;
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	if (st->opens_way == OPENS_FEXIT)
 		how = strcmp(st->opens_function, "do_file_open") == 0 ? "fexit/do_file_open" : "fexit/do_filp_open";
 	if (st->opens_way == OPENS_NONE)

@@ -191,8 +191,7 @@ static void pass_done(struct skep_instance *inst, void *arg)
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		struct attachment *a = &s->attachments[i];
 
-		if (a->id && a->id == s->want[i].id && s->want[i].failed && !a->over &&
-		    SKEP_HAS(s->config.host, detail_over)) {
+		if (a->id && a->id == s->want[i].id && s->want[i].failed && !a->over) {
 			a->over = true;
 			s->config.host->detail_over(inst, a->id, s->want[i].why);
 		}

@@ -51,7 +51,7 @@ void cuda_emit_one(struct cuda_state *s, struct attachment *a, int target, uint6
 	rec.detail = a->id;
 	rec.cost_ns = rec.hits * (l->stepped ? s->price.stepped_ns : s->price.emulated_ns);
 	a->window_cost_ns += rec.cost_ns;
-	if (!l->who.pid && SKEP_HAS(host, process_by_pid) && !host->process_by_pid(s->inst, l->pid, &l->who))
+	if (!l->who.pid && !host->process_by_pid(s->inst, l->pid, &l->who))
 		l->who = (struct skep_upid){ 0 };
 	host->emit(s->inst, STREAM_CUDA, l->who.pid ? &l->who : NULL, now_ns, &rec);
 }
@@ -84,8 +84,7 @@ static void watch_cost(struct cuda_state *s, struct attachment *a, uint64_t inte
 	if (a->window_ns < 1000000000u)
 		return;
 	share = (double)a->window_cost_ns / (double)a->window_ns;
-	if (s->config.max_share > 0 && share > s->config.max_share && !a->over &&
-	    SKEP_HAS(s->config.host, detail_over)) {
+	if (s->config.max_share > 0 && share > s->config.max_share && !a->over) {
 		snprintf(why, sizeof(why),
 			 "%.0f calls a second at %.1f us each are %.1f %% of a core, more than cuda_max_percent allows",
 			 (double)a->window_hits * 1e9 / (double)a->window_ns,

@@ -167,8 +167,7 @@ static void give_up(struct cuda_state *s, uint32_t pid, const char *why)
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		struct attachment *a = &s->attachments[i];
 
-		if (!a->id || a->over || a->kind != SKEP_SCOPE_PID || a->value != pid ||
-		    !SKEP_HAS(s->config.host, detail_over))
+		if (!a->id || a->over || a->kind != SKEP_SCOPE_PID || a->value != pid)
 			continue;
 		a->over = true;
 		s->config.host->detail_over(s->inst, a->id, why);

@@ -56,7 +56,7 @@ static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 		if (nothing(&e->use))
 			continue;
 		/* Excluded, or ended long ago: its use belongs to no process. */
-		if (!st->attributes || !SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
+		if (!st->attributes || !host->process_by_pid(inst, e->pid, &who)) {
 			host->counter_add(st->unknown, 1);
 			continue;
 		}

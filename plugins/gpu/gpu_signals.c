@@ -74,8 +74,6 @@ void gpu_signals_devices(struct skep_instance *inst, const struct gpu_probe *st)
 	const struct skep_host *host = st->host;
 	static const char how[] = "/proc/PID/fdinfo";
 
-	if (!SKEP_HAS(host, signal))
-		return;
 	nvml_signals(inst, st);
 	if (!st->drm)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_OFF, how, "option drm is false");

@@ -36,8 +36,7 @@ struct hooks_links {
 static void say(struct skep_instance *inst, const struct skep_host *host, const char *name,
 		enum skep_signal_state state, const char *how, const char *why)
 {
-	if (SKEP_HAS(host, signal))
-		host->signal(inst, name, state, how, why);
+	host->signal(inst, name, state, how, why);
 }
 
 bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room)

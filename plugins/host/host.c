@@ -29,8 +29,7 @@ static const char *const paths[N_FILES] = {
 void host_signal(struct skep_instance *inst, const struct host_probe *st, const char *name,
 		 enum skep_signal_state state, const char *how, const char *why)
 {
-	if (SKEP_HAS(st->host, signal))
-		st->host->signal(inst, name, state, how, why);
+	st->host->signal(inst, name, state, how, why);
 }
 
 void host_bad_line(const struct host_probe *st, uint64_t n)

@@ -23,8 +23,7 @@
 static void signal_state(struct skep_instance *inst, const struct identity_probe *st, const char *name,
 			 enum skep_signal_state state, const char *how, const char *why)
 {
-	if (SKEP_HAS(st->host, signal))
-		st->host->signal(inst, name, state, how, why);
+	st->host->signal(inst, name, state, how, why);
 }
 
 /* ---- the record ------------------------------------------------------------------ */

@@ -42,8 +42,6 @@ static void say(struct skep_instance *inst, struct io_probe *st)
 	size_t len = 0;
 	bool some = false;
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	for (size_t i = 0; i < st->filesystems.n; i++) {
 		const struct fs *f = &st->filesystems.at[i];
 		int n;

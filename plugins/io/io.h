@@ -163,7 +163,7 @@ struct io_reported {
 };
 
 /* Of the keys and values of the maps: raise it when their meaning changes. */
-#define IO_LAYOUT 2u
+#define IO_LAYOUT 1u
 /* Kinds of struct skep_unattended: a request counts once, when it completes. */
 enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };
 

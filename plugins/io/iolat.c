@@ -22,8 +22,6 @@ void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 	static const char how[] = "raw_tp/block_rq_complete after disk.io's";
 	const struct iolat *l = &st->iolat;
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	if (!st->hooks)
 		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_MISSING, how, "needs disk.io");
 	else if (!l->bpf)

@@ -80,8 +80,6 @@ void io_signals(struct skep_instance *inst, const struct io_probe *st, const str
 {
 	const struct says s = { inst, st->host };
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	requests(&s, h);
 	owners(&s, h);
 	memory(&s, st, h);

@@ -21,8 +21,6 @@ void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 {
 	static const char how[] = "tp_btf/tcp_probe, inet_sock_set_state: tcp_sock.rack";
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	if (!st->rtt.hook)
 		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_MISSING, how,
 				 "the kernel has no tracepoint tcp_probe (since 4.16)");

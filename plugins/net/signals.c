@@ -36,8 +36,6 @@ void net_signals(struct skep_instance *inst, struct net_state *st)
 	const char *how = st->calls == NET_CALLS_TRACEPOINT ? "tp_btf/sock_send_length, sock_recv_length" :
 							      "fexit of inet_sendmsg, inet_recvmsg and their like";
 
-	if (!SKEP_HAS(host, signal))
-		return;
 	if (st->calls == NET_CALLS_NONE || (st->calls == NET_CALLS_FEXIT && !st->fexits)) {
 		calls_missing(inst, st);
 	} else {

@@ -64,9 +64,7 @@ static int set_table(int fd, uint32_t index, const struct proc_environ_table *t)
 
 int proc_boundaries_set(struct skep_instance *inst, struct proc_state *st)
 {
-	static const char *const nothing[] = { NULL };
-	static const struct skep_boundaries none = { .generation = 1, .names = nothing, .programs = nothing };
-	const struct skep_boundaries *b = SKEP_HAS(st->host, boundaries) ? st->host->boundaries(inst) : &none;
+	const struct skep_boundaries *b = st->host->boundaries(inst);
 	struct proc_boundaries *side = &st->bpf->bss->boundaries;
 	int fd = bpf_map__fd(st->bpf->maps.environ_tables), err;
 	uint32_t pair = ~side->now & PROC_BOUNDARY_PAIR, plain;

@@ -97,27 +97,17 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 				  : 0) |
 			 (r->flags >> PROC_EXEC_UNKNOWN_SHIFT & 255) << SKEP_EXEC_UNKNOWN_SHIFT,
 		.comm = comm_of(st, r->comm),
+		.exe_size_bytes = r->file.size_bytes,
+		.exe_modified_ns = r->file.modified_ns,
 	};
 	uint32_t len;
 
 	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len + r->environ_len;
-	sum += r->flags & PROC_EXEC_ORIGIN ? sizeof(struct proc_origin) : 0;
-	sum += r->flags & PROC_EXEC_FILE ? sizeof(struct proc_file) : 0;
 	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX ||
 	    r->environ_len > PROC_ENVIRON_MAX)
 		return -EBADMSG;
 
-	if (r->flags & PROC_EXEC_ORIGIN) {
-		decode_origin(st, (const struct proc_origin *)(const void *)at, &rec);
-		at += sizeof(struct proc_origin);
-	}
-	if (r->flags & PROC_EXEC_FILE) {
-		const struct proc_file *file = (const struct proc_file *)(const void *)at;
-
-		rec.exe_size_bytes = file->size_bytes;
-		rec.exe_modified_ns = file->modified_ns;
-		at += sizeof(*file);
-	}
+	decode_origin(st, &r->origin, &rec);
 	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
 	rec.exe = text(s->exe, len);
 	at += r->exe_len;
@@ -132,8 +122,7 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (r->cgroup_len) {
 		len = (uint32_t)skep_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
 		rec.cgroup = text(s->cgroup, len);
-		if (SKEP_HAS(st->host, cgroup_known))
-			st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
+		st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
 		at += r->cgroup_len;
 	}
 	len = r->argv_len;
@@ -253,7 +242,7 @@ void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const str
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
 
-	if (!(flags & PROC_LIVE_ZOMBIE) && SKEP_HAS(st->host, process_known) && !st->host->process_known(inst, &who))
+	if (!(flags & PROC_LIVE_ZOMBIE) && !st->host->process_known(inst, &who))
 		proc_details_ask(inst, st, r, sums, flags);
 	else
 		proc_live_record(inst, st, r, sums, flags, NULL);

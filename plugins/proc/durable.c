@@ -54,7 +54,7 @@ void proc_mark_resume(struct skep_instance *inst, struct proc_state *st)
 	const struct skep_mark *m = &st->host->mark;
 	const struct extra *e = m->extra;
 
-	if (m->source == 0 || m->extra_size < sizeof(*e) || !PROC_LAYOUT_READABLE(e->layout) ||
+	if (m->source == 0 || m->extra_size < sizeof(*e) || e->layout != PROC_LAYOUT ||
 	    m->extra_size < sizeof(*e) + e->n * sizeof(e->finals[0]))
 		return;
 	for (uint32_t i = 0; i < e->n; i++) {

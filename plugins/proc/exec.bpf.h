@@ -153,7 +153,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	struct buffer *b;
 	struct file *exe;
 	__u64 cgroup_id, size, comm[2];
-	const __u64 fixed = sizeof(*rec) + sizeof(b->origin) + sizeof(b->file);
+	const __u64 fixed = sizeof(*rec);
 	long n;
 
 	real_parent = its->real_parent;
@@ -225,9 +225,9 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	rec->tid = old_pid;
 	rec->ns_pid = ns_pid_of(thread_pid);
 	b->boundary = is_boundary(parent_leader, cgroups != parent_cgroups, pid, rec->session, comm);
-	put_origin(&b->origin, sig, parent_leader, byte, rec->parent_pid);
+	put_origin(&rec->origin, sig, parent_leader, byte, rec->parent_pid);
 	SKEP_FROM_MEMORY();
-	put_file(&b->file, exe);
+	put_file(&rec->file, exe);
 	if (byte >= SKEP_VERDICT_EXCLUDED)
 		parent_of_excluded(buffer);
 
@@ -250,7 +250,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	SKEP_FROM_MEMORY();
 	verdict = b->verdict;
 	rec->flags |= (verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0) |
-		      (byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0) | PROC_EXEC_ORIGIN | PROC_EXEC_FILE |
+		      (byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0) |
 		      (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
 	SKEP_FROM_MEMORY();
 	size = b->walk.off + fixed;

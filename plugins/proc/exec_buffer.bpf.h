@@ -40,8 +40,6 @@ struct buffer {
 	__u32 cgroup_round;
 	struct environ_walk environ;
 	struct proc_exec exec;
-	struct proc_origin origin; /* sent behind `exec`, and `file` behind it */
-	struct proc_file file;
 	char data[HEAD_ROOM + PROC_ARGV_MAX + PROC_ENVIRON_MAX];
 };
 struct {

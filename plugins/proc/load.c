@@ -27,9 +27,9 @@ static int share_maps(struct skep_instance *inst, struct proc_state *st)
 		int fd;
 	} maps[] = {
 		{ st->bpf->maps.verdict, host->verdict_fd },
-		{ st->bpf->maps.rules, SKEP_HAS(host, rules_values_fd) ? host->rules_fd : -1 },
-		{ st->bpf->maps.rules_programs, SKEP_HAS(host, rules_values_fd) ? host->rules_programs_fd : -1 },
-		{ st->bpf->maps.rules_values, SKEP_HAS(host, rules_values_fd) ? host->rules_values_fd : -1 },
+		{ st->bpf->maps.rules, host->rules_fd },
+		{ st->bpf->maps.rules_programs, host->rules_programs_fd },
+		{ st->bpf->maps.rules_values, host->rules_values_fd },
 	};
 	int err;
 

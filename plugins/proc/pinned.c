@@ -90,7 +90,7 @@ static bool same_layout(const char *folder)
 	struct bpf_map_info info = { 0 };
 	uint32_t size = sizeof(info);
 	int fd = skep_pins_open(folder, "map", "layout");
-	bool same = fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && PROC_LAYOUT_READABLE(info.max_entries);
+	bool same = fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.max_entries == PROC_LAYOUT;
 
 	if (fd >= 0)
 		close(fd);

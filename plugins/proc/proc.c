@@ -136,7 +136,7 @@ void proc_catch_up(struct proc_state *st)
 /* Applies the host's lists when they have changed. */
 static void follow_boundaries(struct skep_instance *inst, struct proc_state *st)
 {
-	int err = SKEP_HAS(st->host, boundaries) ? proc_boundaries_set(inst, st) : 0;
+	int err = proc_boundaries_set(inst, st);
 
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING,

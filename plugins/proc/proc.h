@@ -14,9 +14,7 @@
 
 #include "environ.h"
 
-#define PROC_LAYOUT 3u
-/* 2: its exec records have no struct proc_file. */
-#define PROC_LAYOUT_READABLE(layout) ((layout) == 2 || (layout) == PROC_LAYOUT)
+#define PROC_LAYOUT 1u
 
 /*
  * Bounds of an exec record. It has all of argv up to PROC_ARGV_MAX bytes, and the length before a cut. With 32 KiB the
@@ -32,7 +30,7 @@
 #define PROC_ENVIRON_ENTRY 160u /* of one variable: name, '=', value and a NUL; cuts longer ones */
 /*
  * Of all variables: a power of two, with room for 64 of 61 bytes each. A variable beyond it is left out and counted
- * (environ_full). It was 2048: an older build of this layout refuses longer records as bad ones.
+ * (environ_full).
  */
 #define PROC_ENVIRON_MAX 4096u
 
@@ -81,18 +79,16 @@ struct proc_fork {
 #define PROC_EXEC_WAS_EXCLUDED 16u
 #define PROC_EXEC_ENVIRON_FAULT 32u /* the kernel side could not search the environment to its end */
 #define PROC_EXEC_BOUNDARY 64u      /* a boundary: it searched for the host's names too (environ.h) */
-#define PROC_EXEC_ORIGIN 128u       /* struct proc_origin follows the record; older kernel sides send none */
 #define PROC_EXEC_UNKNOWN_SHIFT 8 /* from here to 15: dimensions of rules that the kernel cannot decide */
-#define PROC_EXEC_FILE 65536u       /* struct proc_file follows struct proc_origin; layout 2 has none */
 
-/* What started the program of an exec record: behind struct proc_exec, whose size an older kernel side shares. */
+/* What started the program of an exec record. */
 struct proc_origin {
 	__u32 tty;   /* 1: the session has a controlling terminal */
 	__u32 group; /* then the pid of the process group's leader; else 0 */
 	char parent_comm[PROC_COMM]; /* of a parent that rules exclude; else empty */
 };
 
-/* Size and time of the binary: they differ when another file has taken its place. Behind struct proc_origin. */
+/* Size and time of the binary: they differ when another file has taken its place. */
 struct proc_file {
 	__u64 size_bytes;
 	__u64 modified_ns; /* CLOCK_REALTIME */
@@ -112,13 +108,11 @@ struct proc_exec {
 	__u32 ns_pid;
 	__u32 flags;
 	__u32 argv_total;
-	/*
-	 * lengths of what follows struct proc_file, in this order; paths as components, leaf first, each
-	 * NUL-terminated
-	 */
-	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len;
-	__u32 environ_len; /* older kernel sides, which did not read it, always wrote 0: the same layout */
+	/* lengths of what follows the record, in this order; paths as components, leaf first, each NUL-terminated */
+	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len, environ_len;
 	char comm[PROC_COMM];
+	struct proc_origin origin;
+	struct proc_file file;
 };
 
 /* An exec that excludes a process that skep collected before: the last record of the process. */

@@ -156,9 +156,7 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 
 	if (w) {
 		*w = (struct live_wait){ .next = *slot, .st = st, .leader = *r, .sums = *sums, .flags = flags };
-		none.error = SKEP_HAS(st->host, process_read)
-				     ? st->host->process_read(inst, &who, r->uid, what, on_text, w)
-				     : -EPIPE;
+		none.error = st->host->process_read(inst, &who, r->uid, what, on_text, w);
 	}
 	if (none.error) {
 		free(w);

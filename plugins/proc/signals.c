@@ -13,8 +13,6 @@ void proc_signals(struct skep_instance *inst, struct proc_state *st)
 	const struct skep_host *host = st->host;
 	const struct proc_bpf *bpf = st->bpf;
 
-	if (!SKEP_HAS(host, signal))
-		return;
 	host->signal(inst, "process.fork", SKEP_SIGNAL_OK, "tp_btf/sched_process_fork", NULL);
 	host->signal(inst, "process.exec", SKEP_SIGNAL_OK, "tp_btf/sched_process_exec", NULL);
 	host->signal(inst, "process.exit", SKEP_SIGNAL_OK, "tp_btf/sched_process_exit", NULL);

@@ -76,8 +76,6 @@ void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st
 	const struct sched_details *d = &st->details;
 	const struct detail_kernel *k = &d->kernel;
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	for (unsigned kind = 0; kind < DETAIL_KINDS; kind++) {
 		const char *how = kind == DETAIL_ONCPU                ? "tp_btf/sched_switch"
 				  : k->memory == DETAIL_MEMORY_TASK ? "tp_btf/sched_switch, task storage"

@@ -55,8 +55,6 @@ static void signal_of(struct skep_instance *inst, const struct sched_probe *st, 
 {
 	char name[32], how[32];
 
-	if (!SKEP_HAS(st->host, signal))
-		return;
 	snprintf(name, sizeof(name), "host.pressure.%s", resources[resource]);
 	snprintf(how, sizeof(how), "/proc/pressure/%s", resources[resource]);
 	if (st->psi_fd[resource] >= 0)

@@ -130,8 +130,7 @@ static int sched_start(struct skep_instance *inst, void *state)
 	if (err)
 		goto out;
 	psi_open(inst, st);
-	if (SKEP_HAS(st->host, signal))
-		st->host->signal(inst, "sched.states", SKEP_SIGNAL_OK, "iter/task", NULL);
+	st->host->signal(inst, "sched.states", SKEP_SIGNAL_OK, "iter/task", NULL);
 	st->details.lost_counter = st->host->counter(inst, "details_lost", "values of details that the hook missed");
 	detail_kernel_ask(&st->details.kernel, types);
 	detail_kernel_tell(inst, st);

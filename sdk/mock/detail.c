@@ -9,7 +9,7 @@
 
 static const struct skep_detail *mock_detail_at(const struct skep_plugin *plugin, unsigned i)
 {
-	if (!SKEP_HAS(plugin, details) || !SKEP_HAS(plugin, n_details) || i >= plugin->n_details)
+	if (!plugin->details || !plugin->n_details || i >= plugin->n_details)
 		return NULL;
 	return (const void *)((const char *)plugin->details + (size_t)i * plugin->detail_size);
 }

@@ -219,7 +219,7 @@ static void host_batch_done(struct skep_instance *i, const struct skep_batch *ba
 	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = why };
 
 	if (!why && result == SKEP_BATCH_RETRY)
-		answer.why = ""; /* the ABI has allowed it since 1.0 */
+		answer.why = ""; /* the ABI allows it */
 	host_batch_answer(i, batch, &answer);
 }
 

@@ -171,7 +171,7 @@ static void mock_must_run(const struct skep_mock *m, const char *what)
 void skep_mock_sample(struct skep_mock *m)
 {
 	mock_must_run(m, "skep_mock_sample()");
-	if (!SKEP_HAS(m->plugin, sample))
+	if (!m->plugin->sample)
 		return;
 	mock_enter(m, "sample");
 	m->plugin->sample(m->instance, m->state);
@@ -181,7 +181,7 @@ void skep_mock_sample(struct skep_mock *m)
 void skep_mock_flush(struct skep_mock *m)
 {
 	mock_must_run(m, "skep_mock_flush()");
-	if (!SKEP_HAS(m->plugin, flush))
+	if (!m->plugin->flush)
 		return;
 	mock_enter(m, "flush");
 	m->plugin->flush(m->instance, m->state);
@@ -224,7 +224,7 @@ int skep_mock_reload(struct skep_mock *m)
 	for (size_t i = 0; i < p->dirty.n; i++)
 		if (mock_option_get(m->plugin, p->dirty.at[i], &o) && !(o.flags & SKEP_OPT_RELOADABLE))
 			err = mock_refuse(m, -ENOTSUP, "option \"%s\" cannot change without a restart", o.name);
-	if (!err && !SKEP_HAS(m->plugin, reload))
+	if (!err && !m->plugin->reload)
 		err = mock_refuse(m, -ENOTSUP, "%s has no reload()", m->plugin->name);
 	if (!err) {
 		skep_mock_settle(m); /* the plugin host never calls reload() during work() */

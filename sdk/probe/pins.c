@@ -222,7 +222,7 @@ int skep_pins_load(struct skep_pins *p, const struct skep_host *host, const char
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	if (!SKEP_HAS(host, pin_dir))
+	if (!host->pin_dir)
 		return bpf_object__load_skeleton(s);
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	for (char *c = p->name; *c; c++)
@@ -361,8 +361,7 @@ int skep_pins_own_program(const struct skep_pins *p, const struct bpf_program *p
 /* Returns for how many ns the pinned object records after the last touch (skep/kept.h). */
 static uint64_t skep_pins_for_ns(const struct skep_host *host)
 {
-	/* before ABI 1.4 the host has no such field */
-	const uint64_t seconds = SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u;
+	const uint64_t seconds = host->pin_for_s ? host->pin_for_s : 600u; /* a test's host may have none */
 
 	/* two more intervals, because a plugin may touch the object only when it samples */
 	return seconds * 1000000000ull + 2 * host->interval_ns;
@@ -443,7 +442,7 @@ void skep_pins_others(const struct skep_pins *p, const struct skep_host *host,
 	uint64_t key;
 	DIR *dir;
 
-	if (!SKEP_HAS(host, pin_dir) || !host->pin_adopts)
+	if (!host->pin_dir || !host->pin_adopts)
 		return;
 	dir = opendir(host->pin_dir);
 	while (dir && (e = readdir(dir))) {

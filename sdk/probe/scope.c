@@ -72,7 +72,7 @@ static int skep_scope_process(struct skep_instance *inst, const struct skep_host
 		return (host->fail)(inst, -EINVAL, "%u is a thread; give its process (Tgid in /proc/%u/status)", pid,
 				    pid);
 	/* for another error (a sandbox refuses the call) the detail stays until its time is over */
-	if (SKEP_HAS(host, process_by_pid) && host->process_by_pid(inst, pid, &who) && who.pid == pid)
+	if (host->process_by_pid(inst, pid, &who) && who.pid == pid)
 		*ret_who = who;
 	*ret_pidfd = fd;
 	return 0;
@@ -136,7 +136,7 @@ bool skep_attached_ended(const struct skep_attached *a)
 
 void skep_attached_over(struct skep_instance *inst, const struct skep_host *host, struct skep_attached *a)
 {
-	if (a->over || !SKEP_HAS(host, detail_over))
+	if (a->over)
 		return;
 	a->over = true;
 	host->detail_over(inst, a->scope.id, "the process has ended");

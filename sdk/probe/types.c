@@ -8,7 +8,7 @@
 
 static const struct skep_kernel_types *of_host(struct skep_instance *inst, const struct skep_host *host)
 {
-	return SKEP_HAS(host, kernel_types) && host->kernel_types ? host->kernel_types(inst) : NULL;
+	return host->kernel_types ? host->kernel_types(inst) : NULL;
 }
 
 int skep_types_get(struct skep_instance *inst, const struct skep_host *host, const struct skep_kernel_types **ret)

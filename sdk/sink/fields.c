@@ -78,11 +78,11 @@ struct skep_str skep_fields_context(const struct skep_record *r, const char *nam
 		{ "tool", offsetof(struct skep_context, tool) },
 		{ "container", offsetof(struct skep_context, container) },
 	};
-	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	const struct skep_context *c = r->context;
 	struct skep_str s = { .ptr = "" };
 
 	for (size_t i = 0; c && i < sizeof(members) / sizeof(members[0]); i++) {
-		if (strcmp(members[i].name, name) != 0 || c->size < members[i].offset + sizeof(s)) /* an older host */
+		if (strcmp(members[i].name, name) != 0)
 			continue;
 		memcpy(&s, (const char *)c + members[i].offset, sizeof(s));
 		if (!s.ptr)

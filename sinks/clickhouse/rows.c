@@ -14,8 +14,6 @@
 
 #include "sinks/clickhouse/rowbinary.h"
 
-#define RUN_ID_WITHOUT_BOOT 22 /* bytes of an earlier version's id, "20261121T034815-a1b2c3"; run_id_new() makes 32 */
-
 struct row {
 	struct rows *rows;
 	struct jsonw *out;
@@ -257,12 +255,7 @@ static void identify(const struct row *r, size_t begin)
 		break;
 	case IDENTITY_RUN:
 		run = b->run ? skep_field_str(b->run, r->record->data) : (struct skep_str) { .ptr = "" };
-		/*
-		 * When an earlier skep began the run, the begin record has a uid without the boot id.  The end record
-		 * must replace it.
-		 */
-		if (run.len != RUN_ID_WITHOUT_BOOT)
-			h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
+		h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
 		h = rowbinary_hash(h, run.ptr, run.len);
 		break;
 	case IDENTITY_TASK:

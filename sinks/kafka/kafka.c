@@ -104,8 +104,6 @@ static int kafka_open(struct skep_instance *i, void *state, const struct skep_ho
 	k->event_fd = -1;
 	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++)
 		k->slots[n].kafka = k;
-	if (!SKEP_HAS(host, batch_answer))
-		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
 	if (!k->brokers || !*k->brokers)
 		return host->fail(i, -EINVAL, "brokers is empty; give it \"host:port\"");
 	if (!is_one_of(k->key, "run", "host", "none"))

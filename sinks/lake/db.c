@@ -14,12 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lake/earlier_sql.h"
 #include "lake/schema_sql.h"
 #include "sinks/lake/columns.h"
-#include "lake/version1_sql.h"
-#include "lake/version2_sql.h"
-#include "lake/version4_sql.h"
 
 /* How many batch keys a file keeps. The plugin host offers a failed batch again soon, or first after a crash. */
 #define SEEN_KEPT 20000
@@ -70,8 +66,6 @@ static const char *const statement_text[DB_STATEMENTS] = {
 		"WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
 	[DB_IMAGE_PLACE] = "UPDATE proc_row SET run = ?2, kind = ?3 WHERE id = ?1",
 	[DB_IMAGE_REMOVE] = "DELETE FROM proc_row WHERE id = ?1",
-	[DB_EARLIER_PLACE] = "UPDATE proc_earlier SET run = ?2, task = ?3, task_id = ?4, step = ?5 WHERE id = ?1",
-	[DB_EARLIER_REMOVE] = "DELETE FROM proc_earlier WHERE id = ?1",
 	[DB_ARGV_ADD] = "INSERT INTO proc_argv (argv, total) VALUES (?1, ?2)",
 	[DB_KIND_FIND] = "SELECT kind FROM proc_row WHERE id = ?1",
 	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
@@ -170,122 +164,8 @@ static int db_simple(struct db *db, enum db_statement which, const char *what)
 	return err ? err : db_run_statement(db, s, what);
 }
 
-#define ADD_TEXT(table, column) "ALTER TABLE " table " ADD COLUMN " column " TEXT NOT NULL DEFAULT '';"
-#define ADD_CONTAINED(table)                                                                       \
-	ADD_TEXT(table, "container") ADD_TEXT(table, "container_name") ADD_TEXT(table, "container_image")         \
-	ADD_TEXT(table, "pod") ADD_TEXT(table, "namespace") ADD_TEXT(table, "unit")
-#define ADD_DICT(column) "ALTER TABLE proc ADD COLUMN " column " INTEGER NOT NULL DEFAULT 0;"
-
-/*
- * Keeps the rows of processes where they are, in a table of another name, and adds the tables that follow `first` in
- * the schema: new rows go to new tables, and the view proc shows both.  Moving the rows would take seconds, and as much
- * space again.
- */
-static int add_tables(struct db *db, const char *first)
-{
-	int64_t commands = 0;
-	int err = db_exec(db, "ALTER TABLE proc RENAME TO proc_earlier", "renaming its table of processes");
-
-	if (!err)
-		err = db_exec(db, strstr(schema_sql, first), "adding tables");
-	if (!err)
-		err = db_exec(db, earlier_sql, "adding a view of its processes");
-	if (!err)
-		err = db_number(db, "SELECT count(*) FROM meta WHERE key = 'commands'", &commands);
-	return err || !commands ? err : db_simple(db, DB_COMMANDS_INDEX, "indexing processes");
-}
-
-static int add_columns(struct db *db)
-{
-	return db_exec(db,
-		       "ALTER TABLE proc_kind ADD COLUMN exe_size_bytes INTEGER; "
-		       "ALTER TABLE proc_kind ADD COLUMN exe_modified_ns INTEGER",
-		       "adding columns");
-}
-
-static int migrate_from_5(struct db *db)
-{
-	int err = add_columns(db);
-
-	return err ? err : db_exec(db, strstr(schema_sql, "CREATE TABLE usage_hour ("), "adding a table");
-}
-
-static int migrate_from_4(struct db *db)
-{
-	int err = db_exec(db, strstr(schema_sql, "CREATE TABLE rollup_run ("), "adding a table");
-
-	return err ? err : add_columns(db);
-}
-
-static int migrate_from_3(struct db *db)
-{
-	return add_tables(db, "CREATE TABLE proc_kind (");
-}
-
-/*
- * Version 1 had the task records and four fields of runs only as JSON in `record`; version1.sql has views of them.
- * Rows of proc keep task_id 0: the ids of their tasks stay in proc_facet.
- */
-static int migrate_from_1(struct db *db)
-{
-	static const char copy_runs[] =
-		"CREATE TEMP TABLE earlier (id INTEGER PRIMARY KEY, engine, parent_run, origin, job);"
-		"INSERT INTO earlier SELECT id, engine, parent_run, origin, job FROM temp.run;"
-		"DROP VIEW temp.run; DROP VIEW temp.proc;"
-		ADD_DICT("task_id") ADD_DICT("step") ADD_DICT("unit")
-		ADD_TEXT("run", "engine") ADD_TEXT("run", "parent_run") ADD_TEXT("run", "origin") ADD_TEXT("run", "job") ADD_CONTAINED("run")
-		"UPDATE run SET (engine, parent_run, origin, job) = (SELECT engine, parent_run, origin, job FROM earlier e "
-		"WHERE e.id = run.id); DROP TABLE temp.earlier;";
-	int err = db_exec(db, version1_sql, "reading its earlier tables");
-
-	if (!err)
-		err = db_exec(db, copy_runs, "bringing its tables up to date");
-	if (!err)
-		err = add_tables(db, "CREATE TABLE task (");
-	return err ? err
-		   : db_exec(db, "INSERT OR REPLACE INTO main.task SELECT * FROM temp.task; DROP VIEW temp.task",
-			     "copying its tasks");
-}
-
-/* Version 2 had the job of a run only as JSON in `record`; version2.sql has a view of it. */
-static int migrate_from_2(struct db *db)
-{
-	int err = db_exec(db, version2_sql, "reading its earlier tables");
-
-	if (!err)
-		err = db_exec(db,
-			     "CREATE TEMP TABLE earlier (id INTEGER PRIMARY KEY, job);"
-			     "INSERT INTO earlier SELECT id, job FROM temp.run;"
-			     "DROP VIEW temp.run; DROP VIEW temp.proc; DROP VIEW temp.task;"
-			     ADD_DICT("unit") ADD_TEXT("run", "job") ADD_CONTAINED("run") ADD_CONTAINED("task")
-			     "UPDATE run SET job = (SELECT job FROM earlier e WHERE e.id = run.id);"
-			     "DROP TABLE temp.earlier",
-			     "bringing its tables up to date");
-	return err ? err : migrate_from_3(db);
-}
-
-/* migration[v] leads from version v to DB_SCHEMA_VERSION. */
-static int (*const migration[DB_SCHEMA_VERSION])(struct db *) = {
-	[0] = NULL, /* version 0 never left a development tree */
-	[1] = migrate_from_1,
-	[2] = migrate_from_2,
-	[3] = migrate_from_3,
-	[4] = migrate_from_4,
-	[5] = migrate_from_5,
-};
-
-/* Fills the table that version 5 added: each version before has the sums in rollup_run_tool. */
-static int fill_sums_of_runs(struct db *db)
-{
-	int err = db_exec(db, version4_sql, "adding up its runs");
-
-	return err ? err
-		   : db_exec(db, "INSERT INTO main.rollup_run SELECT * FROM temp.rollup_run; DROP VIEW temp.rollup_run",
-			     "adding up its runs");
-}
-
-/* Creates the tables or migrates them, inside the caller's transaction. */
-static int db_migrate(struct db *db)
+/* Creates the tables of a new file, or refuses a file of another version, inside the caller's transaction. */
+static int db_tables(struct db *db)
 {
 	int64_t version, app, objects;
 	char text[128];
@@ -299,44 +179,28 @@ static int db_migrate(struct db *db)
 	if (err)
 		return err;
 	if (objects == 0) {
+		snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID,
+			 DB_SCHEMA_VERSION);
 		err = db_exec(db, schema_sql, "creating its tables");
-		goto stamp;
+		return err ? err : db_exec(db, text, "noting its version");
 	}
 	if (app != DB_APPLICATION_ID) {
 		db_say(db, "%s: is a SQLite file of another program; move it away or give the sink another path",
 		       db->path);
 		return -ENOTSUP;
 	}
-	if (version == DB_SCHEMA_VERSION)
-		return 0;
-	if (version > DB_SCHEMA_VERSION) {
-		db_say(db,
-		       "%s: has schema version %lld, this skep writes version %d; upgrade skep or give the sink "
-		       "another path",
-		       db->path, (long long)version, DB_SCHEMA_VERSION);
+	if (version != DB_SCHEMA_VERSION) {
+		db_say(db, "%s: has schema version %lld, this skep writes version %d; %s or give the sink another path",
+		       db->path, (long long)version, DB_SCHEMA_VERSION,
+		       version < DB_SCHEMA_VERSION ? "move it away" : "upgrade skep");
 		return -ENOTSUP;
 	}
-	if (version < 0 || !migration[version]) {
-		db_say(db, "%s: has schema version %lld, from which there is no way to version %d; move it away",
-		       db->path, (long long)version, DB_SCHEMA_VERSION);
-		return -ENOTSUP;
-	}
-	err = migration[version](db);
-	if (!err && version < 5)
-		err = fill_sums_of_runs(db);
-	if (err)
-		return err;
-	snprintf(text, sizeof(text), "UPDATE meta SET value = '%d' WHERE key = 'schema_version'", DB_SCHEMA_VERSION);
-	err = db_exec(db, text, "noting its version");
-stamp:
-	snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID,
-		 DB_SCHEMA_VERSION);
-	return err ? err : db_exec(db, text, "noting its version");
+	return 0;
 }
 
 static int db_set_up(struct db *db, const struct db_options *o)
 {
-	int64_t version = 0, earlier = 0, by_upid = 0;
+	int64_t version = 0;
 	int err;
 
 	sqlite3_extended_result_codes(db->sql, 1);
@@ -358,16 +222,10 @@ static int db_set_up(struct db *db, const struct db_options *o)
 		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
 			      "setting it up");
 	if (!err)
-		err = db_begin(db);
+		err = db_simple(db, DB_BEGIN, "beginning to write"); /* db_begin() would read the tables */
 	if (err)
 		return err;
-	err = db_migrate(db);
-	if (!err)
-		err = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'proc_earlier'", &earlier);
-	if (!err)
-		err = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'proc_by_upid'", &by_upid);
-	db->earlier = earlier != 0;
-	db->by_upid = !earlier || by_upid;
+	err = db_tables(db);
 	if (!err)
 		err = db_commit(db);
 	if (err)
@@ -626,7 +484,7 @@ int db_begin(struct db *db)
 	int err = db_simple(db, DB_BEGIN, "beginning to write");
 	int64_t one;
 
-	if (err || db->commands || !db->by_upid)
+	if (err || db->commands)
 		return err;
 	err = db_find(db, DB_COMMANDS_FIND, "commands", strlen("commands"), &one);
 	db->commands = !err;

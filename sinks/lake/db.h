@@ -6,7 +6,7 @@
  * Functions return 0 or a negative errno that says what the caller can do:
  *   -EAGAIN, -ENOSPC, -EIO, -ENOMEM  try again later
  *   -EUCLEAN  the file is damaged: set it aside
- *   -ENOTSUP  a newer skep or another program owns the file: do not write to it
+ *   -ENOTSUP  a skep of another version or another program owns the file: do not write to it
  *   -EINVAL   SQLite will never accept these rows: give them up
  * and leave the reason in the struct db_why that the caller gave to db_open().
  */
@@ -19,7 +19,7 @@
 
 #include "sinks/lake/idcache.h"
 
-#define DB_SCHEMA_VERSION 6
+#define DB_SCHEMA_VERSION 1
 #define DB_APPLICATION_ID 0x534b4550 /* "SKEP" */
 
 struct db_options {
@@ -50,8 +50,6 @@ enum db_statement {
 	DB_IMAGE_FIND,
 	DB_IMAGE_PLACE,
 	DB_IMAGE_REMOVE,
-	DB_EARLIER_PLACE,
-	DB_EARLIER_REMOVE,
 	DB_ARGV_ADD,
 	DB_KIND_FIND,
 	DB_FACETS_MOVE,
@@ -81,8 +79,6 @@ struct db {
 	struct idcache *kinds, *argvs; /* of proc_kind and proc_argv: procrow.c */
 	bool closed;    /* the dictionary accepts no new strings and returns the id of "" for them */
 	uint64_t added; /* bytes of the strings added to the dictionary since db_open() */
-	bool earlier; /* the file has rows of version 3, in proc_earlier */
-	bool by_upid; /* the image of a process can be found: rows of version 1 or 2 lack the index */
 	bool commands; /* the file has runs of `skep run`, so two collectors may report the same process */
 };
 

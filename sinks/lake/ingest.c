@@ -340,8 +340,7 @@ static int add_process(struct ingest *in, struct db *db, const struct binding *b
 	err = read_process(in, db, b, r, run, &row);
 	if (!err)
 		err = image_of_record(in, db, b, r, &row, &image);
-	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns &&
-	    image.state != IMAGE_EXCLUDED)
+	if (!err && db->commands && b->image && r->data && r->upid.start_ns && image.state != IMAGE_EXCLUDED)
 		err = image_find(db, &r->upid, skep_field_i64(b->image, r->data), row.value[PROC_BOOT], &stored);
 	if (!err && !stored.id && in->level == BUDGET_SUM) {
 		in->refused++;

@@ -200,7 +200,7 @@ static void show_size(struct lake_sink *l)
 	char a[32], b[32], c[32], text[256];
 	int n;
 
-	if (!SKEP_HAS(l->host, signal) || (moved <= l->shown_bytes / 100 && s->full == l->shown_full))
+	if (moved <= l->shown_bytes / 100 && s->full == l->shown_full)
 		return;
 	l->shown_bytes = s->bytes;
 	l->shown_full = s->full;
@@ -227,7 +227,7 @@ static void lake_done(struct skep_instance *i, void *arg)
 	if (job->err)
 		result = l->store && job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
 	/* `working` stays true here: a submit from inside batch_done() only queues its batch and leaves job alone */
-	if (!job->err && job->refused && SKEP_HAS(l->host, batch_answer)) {
+	if (!job->err && job->refused) {
 		struct skep_batch_answer answer = {
 			.size = sizeof(answer),
 			.result = SKEP_BATCH_ACK,

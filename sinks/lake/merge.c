@@ -181,7 +181,5 @@ int image_merged(struct db *db, const struct image *stored, const struct image *
 	err = run_with(db, DB_FACETS_MOVE, move, 2, "keeping facets");
 	if (!err)
 		err = run_with(db, DB_FACETS_REMOVE, move, 1, "removing facets");
-	if (!err && db->earlier)
-		err = run_with(db, DB_EARLIER_REMOVE, move, 1, "removing an image's other row");
 	return err ? err : run_with(db, DB_IMAGE_REMOVE, move, 1, "removing an image's other row");
 }

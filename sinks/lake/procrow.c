@@ -193,14 +193,11 @@ int procrow_place(struct db *db, int64_t id, int64_t run, int64_t task, int64_t 
 {
 	/* no key of kind_of() begins with 0: a kind has a boot id */
 	unsigned char key[sizeof(uint64_t) + 4 * 10] = { 0 }, *at = key + sizeof(uint64_t);
-	const int64_t earlier[] = { id, run, task, task_id, step };
 	int64_t kind = 0, placed = 0, none;
 	int err = run_with(db, DB_KIND_FIND, &id, 1, &kind);
 
-	if (err)
+	if (err || !kind) /* no such row */
 		return err;
-	if (!kind) /* a row of version 3 */
-		return db->earlier ? run_with(db, DB_EARLIER_PLACE, earlier, 5, &none) : 0;
 	at = put_number(at, kind);
 	at = put_number(at, task);
 	at = put_number(at, task_id);

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sinks/lake/files.h"
 
@@ -72,10 +72,9 @@ static int run_sql(sqlite3 *sql, char *text)
 /*
  * Adds a file's sums per day to the current file, exactly once.  A crash before the removal leaves a mark in the
  * current file, and the next attempt finds the mark.  The mark is the file's own random name: another file may get its
- * inode later, and a backup or a link changes its times.  Only a file of an earlier version has no such name; its mark
- * is the inode and the time.
+ * inode later, and a backup or a link changes its times.
  */
-static int carry_days(const char *from, const char *to, const struct stat *st, int64_t first_day)
+static int carry_days(const char *from, const char *to, int64_t first_day)
 {
 	sqlite3 *sql = NULL;
 	int rc;
@@ -87,9 +86,8 @@ static int carry_days(const char *from, const char *to, const struct stat *st, i
 	}
 	if (rc == SQLITE_OK)
 		rc = run_sql(sql,
-			     sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || "
-					     "coalesce((SELECT value FROM old.meta WHERE key = 'file'), '%llu/%lld') k",
-					     (unsigned long long)st->st_ino, (long long)st->st_ctim.tv_sec));
+			     sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || value k FROM old.meta "
+					     "WHERE key = 'file'"));
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(sql, keep_days, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
@@ -107,19 +105,18 @@ static int remove_one(const char *folder, unsigned number, unsigned current, int
 {
 	char *path = files_path(folder, number), *to = files_path(folder, current);
 	sqlite3 *lock = NULL;
-	struct stat st;
 	int rc = SQLITE_OK, err = -ENOMEM;
 
 	if (!path || !to)
 		goto out;
 	err = 0;
-	if (stat(path, &st) == 0) {
+	if (access(path, F_OK) == 0) {
 		/* A later writer finds the file gone: store.c checks for this after it has begun its transaction. */
 		rc = sqlite3_open_v2(path, &lock, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 		if (rc == SQLITE_OK)
 			rc = sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 		if (rc == SQLITE_OK)
-			rc = carry_days(path, to, &st, first_day);
+			rc = carry_days(path, to, first_day);
 		if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
 			err = -EAGAIN;
 	}

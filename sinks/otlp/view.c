@@ -188,9 +188,9 @@ static const struct shape *shape_of(struct views *v, const struct skep_stream *s
 
 static void take_context(const struct skep_record *r, struct view *ret)
 {
-	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	const struct skep_context *c = r->context;
 
-	if (!c || c->size < offsetof(struct skep_context, container) + sizeof(c->container))
+	if (!c)
 		return;
 	ret->run = c->run;
 	ret->pipeline = c->pipeline;

@@ -24,7 +24,7 @@ void ingest_free(struct ingest *g)
 
 static struct skep_str context_text(const struct skep_record *r, uint32_t offset)
 {
-	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	const struct skep_context *c = r->context;
 	struct skep_str s = { 0 };
 
 	if (c && c->size >= offset + sizeof(s))

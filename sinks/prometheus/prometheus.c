@@ -66,8 +66,6 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 	p->host = host;
 	p->inst = i;
 	p->httpd.fd = -1;
-	if (!SKEP_HAS(host, batch_answer))
-		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
 	err = -pthread_mutex_init(&p->lock, NULL);
 	if (err)
 		return host->fail(i, err, "no lock: %s", strerror(-err));

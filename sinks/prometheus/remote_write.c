@@ -87,8 +87,6 @@ static int remote_write_open(struct skep_instance *i, void *state, const struct 
 
 	r->host = host;
 	r->inst = i;
-	if (!SKEP_HAS(host, batch_answer))
-		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
 	if (strcmp(r->http.compression, "none") != 0)
 		return host->fail(i, -EINVAL,
 				  "compression \"%s\": remote write is always compressed, by snappy; leave it out",

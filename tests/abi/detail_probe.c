@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/detail_probe.c - a probe with the additions of ABI 1.1: details, signals, posts to the ledger, records
+ * tests/abi/detail_probe.c - a probe with details, signals, posts to the ledger, records
  * about cgroups, a histogram. At each sample every attached detail emits one record, and one more when it is detached;
  * after `give_up` records it ends.
  */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/frozen_1_0.c - what crossed the plugin ABI in 1.0, as its last header had it: plugins
- * built then have these numbers in their code, and run in every later 1.x.  Compiling it is the
- * test.  Nothing in this file ever changes; offsets.c has the present minor.
+ * tests/abi/frozen_1_0.c - what crosses the plugin ABI in 1.0.  Compiling it is the test.  Plugins built with this
+ * header have these numbers in their code, and run in every later 1.x: nothing in this file ever changes.  A later
+ * minor has a file of its own.  Enumerators are numbers on the wire as well.
  */
 #include <skep/plugin.h>
 
 #define AT(struct_, member_, offset_)                                  \
 	_Static_assert(offsetof(struct struct_, member_) == (offset_), \
 		       "struct " #struct_ ": " #member_ " moved: the ABI is broken")
-/* Structs that may have grown since: they begin with their size, or their table has a stride. */
-#define SIZE(struct_, size_) _Static_assert(sizeof(struct struct_) >= (size_), "struct " #struct_ ": it shrank")
+/* Structs that a later minor may append to: they begin with their size, or their table has a stride. */
+#define SIZE(struct_, size_)                                                                        \
+	_Static_assert(SKEP_ABI_MINOR == 0 ? sizeof(struct struct_) == (size_) : sizeof(struct struct_) >= (size_), \
+		       "struct " #struct_ ": its size changed")
 /* Structs that may not grow: they lie within others' structs, or within the plugin's own. */
 #define FIXED(struct_, size_) _Static_assert(sizeof(struct struct_) == (size_), "struct " #struct_ ": its size changed")
 #define IS(name_, value_)    _Static_assert((name_) == (value_), #name_ " changed: the ABI is broken")
@@ -94,7 +96,13 @@ AT(skep_process_exec, exe, 240);
 AT(skep_process_exec, cwd, 256);
 AT(skep_process_exec, cgroup, 272);
 AT(skep_process_exec, argv, 288);
-SIZE(skep_process_exec, 304);
+AT(skep_process_exec, environ, 304);
+AT(skep_process_exec, parent_comm, 320);
+AT(skep_process_exec, group_leader, 336);
+AT(skep_process_exec, reserved, 340);
+AT(skep_process_exec, exe_size_bytes, 344);
+AT(skep_process_exec, exe_modified_ns, 352);
+SIZE(skep_process_exec, 360);
 
 AT(skep_process_exit, status, 0);
 AT(skep_process_exit, threads_peak, 4);
@@ -129,7 +137,9 @@ AT(skep_process_live, exe, 216);
 AT(skep_process_live, cwd, 232);
 AT(skep_process_live, cgroup, 248);
 AT(skep_process_live, argv, 264);
-SIZE(skep_process_live, 280);
+AT(skep_process_live, environ, 280);
+AT(skep_process_live, group_leader, 296);
+SIZE(skep_process_live, 304);
 
 AT(skep_process_oom, cgroup_id, 0);
 AT(skep_process_oom, limit_bytes, 8);
@@ -137,6 +147,23 @@ AT(skep_process_oom, usage_bytes, 16);
 AT(skep_process_oom, peak_bytes, 24);
 AT(skep_process_oom, cgroup, 32);
 SIZE(skep_process_oom, 48);
+
+AT(skep_hist, slots, 0);
+AT(skep_hist, n, 8);
+AT(skep_hist, reserved, 12);
+AT(skep_hist, sum, 16);
+FIXED(skep_hist, 24);
+AT(skep_ledger_post, account, 0);
+AT(skep_ledger_post, item, 16);
+AT(skep_ledger_post, amount, 32);
+AT(skep_ledger_post, flags, 40);
+SIZE(skep_ledger_post, 48);
+
+AT(skep_process_excluded, counters, 0);
+AT(skep_process_excluded, maxrss_bytes, 128);
+AT(skep_process_excluded, byte, 136);
+AT(skep_process_excluded, generation, 140);
+SIZE(skep_process_excluded, 144);
 
 AT(skep_context, size, 0);
 AT(skep_context, reserved, 4);
@@ -162,7 +189,10 @@ AT(skep_batch, id, 8);
 AT(skep_batch, key, 16);
 AT(skep_batch, realtime_offset_ns, 24);
 AT(skep_batch, records, 32);
-SIZE(skep_batch, 40);
+AT(skep_batch, boot_id, 40);
+AT(skep_batch, host_name, 48);
+AT(skep_batch, kernel, 56);
+SIZE(skep_batch, 64);
 
 AT(skep_plugin_note, magic, 0);
 AT(skep_plugin_note, abi_major, 4);
@@ -210,12 +240,83 @@ AT(skep_host, redact, 160);
 AT(skep_host, cgroup_known, 168);
 AT(skep_host, batch_done, 176);
 AT(skep_host, process_known, 184);
-SIZE(skep_host, 192);
+AT(skep_host, signal, 192);
+AT(skep_host, cgroup_path, 200);
+AT(skep_host, cgroups_live, 208);
+AT(skep_host, process_by_pid, 216);
+AT(skep_host, detail_over, 224);
+AT(skep_host, rules_fd, 232);
+AT(skep_host, rules_programs_fd, 236);
+AT(skep_host, rules_values_fd, 240);
+AT(skep_host, pin_dir, 248);
+AT(skep_host, stays, 256);
+AT(skep_host, pin_adopts, 264);
+AT(skep_host, reserved_3, 268);
+AT(skep_host, settles, 272);
+AT(skep_host, pin_for_s, 276);
+AT(skep_host, batch_answer, 280);
+AT(skep_host, settle_soon, 288);
+AT(skep_host, mark, 296);
+AT(skep_host, process_read, 336);
+AT(skep_host, boundaries, 344);
+AT(skep_host, kernel_types, 352);
+SIZE(skep_host, 360);
+
+AT(skep_kernel_types, size, 0);
+AT(skep_kernel_types, count, 4);
+AT(skep_kernel_types, btf, 8);
+AT(skep_kernel_types, offsets, 16);
+AT(skep_kernel_types, next, 24);
+SIZE(skep_kernel_types, 32);
+
+AT(skep_boundaries, size, 0);
+AT(skep_boundaries, generation, 4);
+AT(skep_boundaries, names, 8);
+AT(skep_boundaries, programs, 16);
+SIZE(skep_boundaries, 24);
+
+AT(skep_process_text, size, 0);
+AT(skep_process_text, error, 4);
+AT(skep_process_text, cmdline, 8);
+AT(skep_process_text, environ, 24);
+SIZE(skep_process_text, 40);
+
+AT(skep_batch_answer, size, 0);
+AT(skep_batch_answer, result, 4);
+AT(skep_batch_answer, retry_after_ns, 8);
+AT(skep_batch_answer, sent_bytes, 16);
+AT(skep_batch_answer, rejected, 24);
+AT(skep_batch_answer, status, 28);
+AT(skep_batch_answer, why, 32);
+SIZE(skep_batch_answer, 40);
+
+AT(skep_mark, source, 0);
+AT(skep_mark, position, 8);
+AT(skep_mark, extra, 16);
+AT(skep_mark, extra_size, 24);
+AT(skep_mark, reserved, 28);
+AT(skep_mark, cookie, 32);
+FIXED(skep_mark, 40);
+
+
+AT(skep_detail, name, 0);
+AT(skep_detail, help, 8);
+AT(skep_detail, stream, 16);
+AT(skep_detail, scopes, 20);
+SIZE(skep_detail, 24);
+
+AT(skep_detail_scope, size, 0);
+AT(skep_detail_scope, kind, 4);
+AT(skep_detail_scope, value, 8);
+AT(skep_detail_scope, id, 16);
+SIZE(skep_detail_scope, 24);
 
 AT(skep_sink_ops, size, 0);
 AT(skep_sink_ops, max_in_flight, 4);
 AT(skep_sink_ops, submit, 8);
-SIZE(skep_sink_ops, 16);
+AT(skep_sink_ops, flags, 16);
+AT(skep_sink_ops, reserved, 20);
+SIZE(skep_sink_ops, 24);
 
 AT(skep_plugin, magic, 0);
 AT(skep_plugin, abi_major, 4);
@@ -239,7 +340,15 @@ AT(skep_plugin, stop, 112);
 AT(skep_plugin, close, 120);
 AT(skep_plugin, sink, 128);
 AT(skep_plugin, flush, 136);
-SIZE(skep_plugin, 144);
+AT(skep_plugin, details, 144);
+AT(skep_plugin, detail_size, 152);
+AT(skep_plugin, n_details, 156);
+AT(skep_plugin, attach, 160);
+AT(skep_plugin, detach, 168);
+AT(skep_plugin, mark, 176);
+AT(skep_plugin, settled, 184);
+AT(skep_plugin, drain, 192);
+SIZE(skep_plugin, 200);
 
 IS(SKEP_T_U64, 1);
 IS(SKEP_T_I64, 2);
@@ -251,6 +360,9 @@ IS(SKEP_T_STRV, 7);
 IS(SKEP_T_UPID, 8);
 IS(SKEP_T_HASH, 9);
 IS(SKEP_T_IP, 10);
+IS(SKEP_T_HIST, 11);
+IS(SKEP_HIST_SLOTS, 192u);
+IS(SKEP_HIST_SCALE, 2);
 
 IS(SKEP_S_ATTRIBUTE, 1);
 IS(SKEP_S_GAUGE, 2);
@@ -265,6 +377,25 @@ IS(SKEP_ROLE_PROC_EXIT, 4);
 IS(SKEP_ROLE_PROC_FINAL, 5);
 IS(SKEP_ROLE_PROC_LIVE, 6);
 IS(SKEP_ROLE_PROC_OOM, 7);
+IS(SKEP_ROLE_CGROUP, 8);
+IS(SKEP_ROLE_LEDGER, 9);
+IS(SKEP_ROLE_DETAIL, 10);
+IS(SKEP_ROLE_PROC_EXCLUDED, 11);
+IS(SKEP_EXEC_JUDGED, 2);
+IS(SKEP_EXEC_WAS_EXCLUDED, 4);
+IS(SKEP_EXEC_BOUNDARY, 8);
+IS(SKEP_EXEC_TTY, 16);
+IS(SKEP_EXEC_UNKNOWN_SHIFT, 8);
+IS(SKEP_LEDGER_REFERENCE, 1u);
+IS(SKEP_LEDGER_MEMO, 2u);
+IS(SKEP_SIGNAL_OK, 1);
+IS(SKEP_SIGNAL_PARTIAL, 2);
+IS(SKEP_SIGNAL_MISSING, 3);
+IS(SKEP_SIGNAL_OFF, 4);
+IS(SKEP_SCOPE_HOST, 0);
+IS(SKEP_SCOPE_GROUP, 1);
+IS(SKEP_SCOPE_CGROUP, 2);
+IS(SKEP_SCOPE_PID, 3);
 
 IS(SKEP_STREAM_SAMPLE, 1u);
 IS(SKEP_EXEC_ARGV_UNREADABLE, 1u);
@@ -272,6 +403,9 @@ IS(SKEP_FINAL_RUN_DELAY_PARTIAL, 4u);
 IS(SKEP_LIVE_ZOMBIE, 1u);
 IS(SKEP_LIVE_STATE_RUNNING, 2u);
 IS(SKEP_LIVE_STATE_BLOCKED, 4u);
+IS(SKEP_LIVE_BOUNDARY, 8u);
+IS(SKEP_LIVE_TTY, 16u);
+IS(SKEP_ENVIRON_CUT, 159u);
 IS(SKEP_KIND_PROBE, 1);
 IS(SKEP_KIND_SINK, 2);
 
@@ -296,8 +430,13 @@ IS(SKEP_LOSS_SINK, 4);
 IS(SKEP_BATCH_ACK, 1);
 IS(SKEP_BATCH_RETRY, 2);
 IS(SKEP_BATCH_REJECT, 3);
+IS(SKEP_BATCH_HOLD, 4);
+IS(SKEP_BATCH_SPLIT, 5);
+IS(SKEP_BATCH_SUSPECT, 6);
 
 IS(SKEP_ABI_MAJOR, 1);
+IS(SKEP_READ_CMDLINE, 1u);
+IS(SKEP_READ_ENVIRON, 2u);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);

@@ -153,7 +153,7 @@ EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host)
 	if (variant_is("other version"))
 		plugin->version = "9.9";
 	if (variant_is("too short"))
-		plugin->size = offsetof(struct skep_plugin, flush);
+		plugin->size = offsetof(struct skep_plugin, drain);
 	if (variant_is("no start"))
 		plugin->start = NULL;
 	if (variant_is("huge state"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_details.c - the additions of ABI 1.1 behind the plugin interface: details that are attached and end,
+ * tests/abi/test_details.c - behind the plugin interface: details that are attached and end,
  * signals, posts to the ledger, records about cgroups.
  */
 #include <errno.h>

@@ -514,11 +514,11 @@ static void test_refused_after_loading(void **state)
 	} cases[] = {
 		{ "no descriptor", "skep_plugin_entry() returned no descriptor" },
 		{ "other magic", "bad magic 0x12345678 in the descriptor" },
-		{ "other minor", "descriptor and note disagree: ABI 1.7 and 1." MINOR },
+		{ "other minor", "descriptor and note disagree: ABI 1.1 and 1." MINOR },
 		{ "other kind", "descriptor and note disagree: kind 2 and 1" },
 		{ "other name", "descriptor and note disagree: name \"somebody\" and \"good\"" },
 		{ "other version", "descriptor and note disagree: version \"9.9\" and \"1.0\"" },
-		{ "too short", "a descriptor of 136 bytes, at least 144 are needed for ABI 1.0" },
+		{ "too short", "a descriptor of 192 bytes, at least 200 are needed for ABI 1.0" },
 		{ "no start", "lacks start()" },
 		{ "huge state", "a state of 17825792 bytes, at most 16777216" },
 	};

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define HEAD "{\"skep_carry\":2,\"boot_id\":\"boot\"}\n"
+#define HEAD "{\"skep_carry\":1,\"boot_id\":\"boot\"}\n"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -178,63 +178,6 @@ static void test_unknown_keys(void **state)
 		"tools, redact, containers, pod_logs, recognizers, read_engine_files, fold_forks, filters, findings, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 }
 
-/* The configuration of an earlier skepd still starts skepd. */
-static void test_retired_key(void **state)
-{
-	static const char text[] = "{ \"carry_file\": \"/run/x\" }";
-	struct config *config;
-	struct diag diag;
-
-	(void)state;
-	diag_init(&diag);
-	config = config_parse(text, strlen(text), "f", &diag);
-	assert_non_null(config);
-	assert_int_equal(diag.n_errors, 0);
-	assert_int_equal(diag.n, 1);
-	diag_clear(&diag);
-	config_free(config);
-	assert_refused(
-		"{ \"spool\": { \"carry_file\": 1 } }",
-		"f:1:14: error: unknown key \"carry_file\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
-}
-
-static void assert_warned(const char *text, const char *expected)
-{
-	struct config *config;
-	char *printed = NULL;
-	size_t size;
-	struct diag diag;
-	FILE *out = open_memstream(&printed, &size);
-
-	assert_non_null(out);
-	diag_init(&diag);
-	config = config_parse(text, strlen(text), "f", &diag);
-	assert_non_null(config);
-	assert_int_equal(json_object_size(config->probes[0].options), 0);
-	diag_print(&diag, out);
-	fclose(out);
-	assert_string_equal(printed, expected);
-	free(printed);
-	diag_clear(&diag);
-	config_free(config);
-}
-
-/* A configuration of an earlier skepd, whose probe "host" recorded what the probe "identity" records now. */
-static void test_moved_probe(void **state)
-{
-	(void)state;
-	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" }, { \"plugin\": \"identity\", \"cloud\": \"auto\" } ] }", "");
-	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" } ] }",
-		      "f:1: warning: host.identity is not recorded: the probe \"identity\" records it, not \"host\"; "
-		      "add { \"plugin\": \"identity\" } to probes\n");
-	assert_warned("{ \"probes\": [ { \"plugin\": \"host\",\n\"cloud\": \"auto\" }, { \"plugin\": \"identity\" } ] }",
-		      "f:2:1: warning: option \"cloud\" of \"host\" has no effect: it is an option of the probe \"identity\"; "
-		      "move it there\n");
-	assert_warned("{ \"probes\": [ { \"plugin\": \"io\",\n\"filelat_rows\": 4096 } ] }",
-		      "f:2:1: warning: option \"filelat_rows\" of \"io\" has no effect: it is an option of the probe \"files\"; "
-		      "move it there\n");
-}
-
 static void test_spool(void **state)
 {
 	struct config *config;
@@ -560,8 +503,6 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_retired_key),
-		cmocka_unit_test(test_moved_probe),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_raised),

@@ -459,19 +459,6 @@ static void signals(void **state)
 	host_fixture_free(&f);
 }
 
-/* A host of ABI 1.0 has no signal(). */
-static void older_host(void **state)
-{
-	struct host_fixture f;
-
-	(void)state;
-	host_fixture_init(&f);
-	f.m.host.size = offsetof(struct skep_host, signal);
-	assert_int_equal(host_begin(&f), 0);
-	assert_string_equal(f.signals, "");
-	host_fixture_free(&f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,7 +466,7 @@ int main(void)
 		cmocka_unit_test(disks),	   cmocka_unit_test(interfaces),     cmocka_unit_test(no_double_count),
 		cmocka_unit_test(in_a_container),  cmocka_unit_test(sensors),
 		cmocka_unit_test(bad_options),	   cmocka_unit_test(missing_files),  cmocka_unit_test(signals),
-		cmocka_unit_test(older_host), cmocka_unit_test(waking_up),
+		cmocka_unit_test(waking_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,22 +175,12 @@ static void bad_options(void **state)
 	}
 }
 
-/* A plugin host of ABI 1.0 has no signal(). */
-static void older_host(void **state)
-{
-	(void)state;
-	m.host.size = offsetof(struct skep_host, signal);
-	assert_int_equal(skep_mock_start(&m), 0);
-	assert_int_equal(skep_mock_signal(&m, "host.identity", NULL, NULL), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(record, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(in_a_container, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_options, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(older_host, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,9 +314,8 @@ static void run_sql(const char *file, const char *sql)
 	sqlite3_close(db);
 }
 
-static char *json_of(const char *which)
+static char *json_of(const struct lake_report *r)
 {
-	struct lake_report *r = report(which);
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -324,7 +323,6 @@ static char *json_of(const char *which)
 	assert_non_null(out);
 	assert_int_equal(report_json_print(r, out), 0);
 	assert_int_equal(fclose(out), 0);
-	lake_report_free(r);
 	return text;
 }
 
@@ -389,64 +387,7 @@ static void assert_listed(const struct lake_totals *want)
 	lake_close(l);
 }
 
-/*
- * A file of the newest version, what versions 4 and 3 would have stored, and that file migrated, have the same report.
- */
-static void test_versions(void **state)
-{
-	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	char file[300], *newest, *flat, *migrated;
-	struct lake_report *whole;
-	struct record_process p;
-	struct skep_mock m;
-
-	(void)state;
-	begin(&m);
-	for (uint64_t i = 0; i < 200; i++) {
-		records_process(i, "run-a", &p);
-		if (i % 2)
-			unusual(i / 2, &p);
-		p.exe_size_bytes = p.exe_modified_ns = 0; /* version 6 added them */
-		records_add_process(b, &p);
-	}
-	send(&m, b);
-	assert_int_equal(skep_mock_end(&m), 0);
-	newest = json_of("run-a");
-	whole = report("run-a");
-	assert_listed(&whole->run.totals);
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_4);
-	assert_listed(&whole->run.totals);
-	begin(&m); /* migrates the file */
-	assert_int_equal(skep_mock_end(&m), 0);
-	assert_listed(&whole->run.totals);
-	run_sql(file, RECORDS_VERSION_3);
-	assert_listed(&whole->run.totals);
-	flat = json_of("run-a");
-	assert_string_equal(flat, newest);
-	begin(&m);
-	b = skep_mock_batch_new(2, RECORDS_OFFSET);
-	records_process(1, "run-b", &p);
-	records_add_process(b, &p);
-	records_process(200, "run-a", &p);
-	p.tool = skep_mock_text("of version 4");
-	records_add_process(b, &p);
-	send(&m, b);
-	assert_int_equal(skep_mock_end(&m), 0);
-	migrated = json_of("run-a");
-	assert_non_null(strstr(migrated, "\"tool\": \"of version 4\""));
-	free(migrated);
-	run_sql(file, "DELETE FROM proc_row WHERE kind IN (SELECT k.id FROM proc_kind k JOIN dict d ON d.id = k.tool WHERE "
-		      "d.s = 'of version 4')");
-	migrated = json_of("run-a");
-	assert_string_equal(migrated, newest);
-	lake_report_free(whole);
-	free(newest);
-	free(flat);
-	free(migrated);
-}
-
-/* Tasks with and without a record of their own, and those of a file of version 1. */
+/* Tasks with and without a record of their own. */
 static void test_tasks(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -456,7 +397,6 @@ static void test_tasks(void **state)
 	struct record_process p;
 	struct record_task t;
 	struct skep_mock m;
-	char file[300];
 
 	(void)state;
 	begin(&m);
@@ -514,21 +454,6 @@ static void test_tasks(void **state)
 	assert_int_equal(found->totals.cpu_ns, 28 * SECOND);
 	assert_int_equal(found->totals.images, 7);
 	lake_report_free(r);
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_1);
-	r = report("run-a");
-	assert_string_equal(r->run.engine, "snakemake");
-	assert_string_equal(r->run.parent_run, "outer");
-	assert_int_equal(r->n_processes, 21);
-	assert_int_equal(r->run.totals.cpu_ns, 84 * SECOND);
-	assert_int_equal(r->n_tasks, 1);
-	assert_string_equal(r->tasks[0].task, "old");
-	assert_string_equal(r->tasks[0].task_id, "7-1.0");
-	assert_int_equal(r->tasks[0].exit_code, 3);
-	assert_int_equal(r->tasks[0].totals.cpu_ns, 77);
-	assert_int_equal(r->tasks[0].start_ns, RECORDS_OFFSET + (int64_t)(1000 * SECOND) + 5);
-	assert_true(fabs(r->tasks[0].requested_cpus - 1.5) < 1e-9);
-	lake_report_free(r);
 }
 
 /* The ids that a query finds, newest first. */
@@ -558,7 +483,6 @@ static void test_filters(void **state)
 	struct record_run run;
 	struct record_task t;
 	struct skep_mock m;
-	char file[300];
 
 	(void)state;
 	begin(&m);
@@ -599,11 +523,6 @@ static void test_filters(void **state)
 				  .until_ns = RECORDS_OFFSET + 1005 * SECOND),
 			    "r4 r3 ");
 	assert_string_equal(FOUND(.engine = "none"), "");
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_1); /* an old file: each run has engine snakemake, and none is a session */
-	assert_string_equal(FOUND(.engine = "snakemake"), "r5 r4 r3 r2 r1 r0 ");
-	assert_string_equal(FOUND(.engine = "make"), "");
-	assert_string_equal(FOUND(.pipeline = "other"), "r4 ");
 }
 
 /* Of a shell's jobs the list has those that used a second of CPU time and began no other job, and "last" is no other. */
@@ -1019,7 +938,10 @@ static void test_no_lake(void **state)
 	fill(1);
 	run_sql(file, "PRAGMA user_version = 9");
 	assert_int_equal(report_error("last"), -ENOTSUP);
-	assert_non_null(strstr(why, "schema version 9"));
+	assert_non_null(strstr(why, "schema version 9, this skep reads version 1; upgrade skep"));
+	run_sql(file, "PRAGMA user_version = 0");
+	assert_int_equal(report_error("last"), -ENOTSUP);
+	assert_non_null(strstr(why, "move it away"));
 	assert_null(lake_close(NULL));
 	assert_null(lake_report_free(NULL));
 	assert_null(lake_runs_free(NULL));
@@ -1302,7 +1224,7 @@ static struct lake_status *status_of(void)
 	return s;
 }
 
-static void check_status(unsigned version)
+static void check_status(void)
 {
 	struct lake_status *s = status_of();
 	const struct lake_file_status *f = &s->files[0];
@@ -1310,7 +1232,7 @@ static void check_status(unsigned version)
 	assert_int_equal(s->n_files, 1);
 	assert_string_equal(f->name, "lake-2026-11.db");
 	assert_null(f->problem);
-	assert_int_equal(f->version, version);
+	assert_int_equal(f->version, 1);
 	assert_int_equal(rows_of(f, "run"), 1);
 	assert_int_equal(f->runs, 1);
 	assert_int_equal(f->names, rows_of(f, "dict") - 1);
@@ -1337,15 +1259,7 @@ static void test_status(void **state)
 
 	(void)state;
 	fill(200);
-	check_status(6);
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_3);
-	check_status(3);
-	set_up(NULL);
-	fill(200);
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_1);
-	check_status(1);
+	check_status();
 
 	/* six days of the same number of processes: the first and the last may not be whole */
 	set_up(NULL);
@@ -1574,14 +1488,53 @@ static void test_copy(void **state)
 	(void)state;
 	fill_two_users();
 	check_copies();
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	run_sql(file, RECORDS_VERSION_1);
-	check_copies();
 	set_up(NULL);
 	fill(3000); /* enough rows for SQLite to ask whether the copy is still wanted */
 	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
 	run_sql(file, "UPDATE run SET uid = 1000 WHERE run = 'r'");
 	assert_int_equal(COPY(.uid = 1000, .run = "r", .cancelled = never), -ECANCELED);
+}
+
+/* A copy has a row of its own for each image, from the view proc: its report equals the lake's. */
+static void test_flat_rows(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct lake *l = NULL;
+	char file[300], *shared, *flat;
+	struct lake_report *whole, *copied = NULL;
+	struct record_process p;
+	struct skep_mock m;
+	uint64_t left_out = 0;
+	int fd = -1;
+
+	(void)state;
+	begin(&m);
+	for (uint64_t i = 0; i < 200; i++) {
+		records_process(i, "run-a", &p);
+		if (i % 2)
+			unusual(i / 2, &p);
+		p.exe_size_bytes = p.exe_modified_ns = 0; /* the view has no such columns */
+		records_add_process(b, &p);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
+	run_sql(file, "UPDATE run SET uid = 1000");
+	whole = report("run-a");
+	shared = json_of(whole);
+	assert_int_equal(whole->n_processes, 200);
+	assert_listed(&whole->run.totals);
+	assert_int_equal(COPY(.uid = 1000, .run = "run-a"), 0);
+	assert_int_equal(lake_open_copy(fd, &l), 0);
+	if (lake_report(l, "run-a", &copied, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	flat = json_of(copied);
+	assert_string_equal(flat, shared);
+	lake_report_free(copied);
+	lake_report_free(whole);
+	lake_close(l);
+	free(shared);
+	free(flat);
 }
 
 int main(void)
@@ -1590,7 +1543,7 @@ int main(void)
 		cmocka_unit_test_setup(test_report, set_up),      cmocka_unit_test_setup(test_runs_and_names, set_up),
 		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_read_only, set_up),
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
-		cmocka_unit_test_setup(test_versions, set_up),     cmocka_unit_test_setup(test_streams, set_up),
+		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
 		cmocka_unit_test_setup(test_status, set_up),
 		cmocka_unit_test_setup(test_tasks, set_up),       cmocka_unit_test_setup(test_filters, set_up),

@@ -405,8 +405,7 @@ static void test_two_collectors(void **state)
 
 	(void)state;
 	records_process(49, "", &whole);
-	for (int variant = 0; variant < 4; variant++) {
-		bool daemon_first = variant & 1, migrated = variant & 2;
+	for (int daemon_first = 0; daemon_first < 2; daemon_first++) {
 		struct skep_mock m;
 
 		set_up(NULL);
@@ -415,11 +414,6 @@ static void test_two_collectors(void **state)
 			send(&m, batch_of_collector(1, "shell", "session"));
 		else
 			send(&m, batch_of_collector(2, "mine", "command"));
-		if (migrated) { /* the row of the first record is one of version 3 */
-			assert_int_equal(skep_mock_end(&m), 0);
-			run_sql(NOVEMBER, RECORDS_VERSION_3);
-			begin(&m);
-		}
 		if (daemon_first)
 			send(&m, batch_of_collector(2, "mine", "command"));
 		else
@@ -591,9 +585,7 @@ static void test_unknown_fields_and_streams(void **state)
 		.hash = { 0xab },
 		.exit_code = skep_mock_text("nine"),
 	};
-	const struct skep_context context = { .size = offsetof(struct skep_context, task),
-					      .run = skep_mock_text("other"),
-					      .task = skep_mock_text("not read") };
+	const struct skep_context context = { .size = sizeof(context), .run = skep_mock_text("other") };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid who = { .start_ns = 5, .pid = 77 };
 	struct skep_mock m;
@@ -739,12 +731,12 @@ static void test_refused_files(void **state)
 	(void)state;
 	begin(&m);
 	assert_int_equal(skep_mock_end(&m), 0);
-	run_sql(this_month(), "PRAGMA user_version = 7");
+	run_sql(this_month(), "PRAGMA user_version = 2");
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
 	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
-	assert_non_null(strstr(m.why, "schema version 7"));
+	assert_non_null(strstr(m.why, "schema version 2, this skep writes version 1"));
 	assert_non_null(strstr(m.why, "upgrade skep"));
 	assert_int_equal(skep_mock_end(&m), 0);
 	run_sql(this_month(), "PRAGMA user_version = 0");
@@ -752,9 +744,9 @@ static void test_refused_files(void **state)
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
 	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
-	assert_non_null(strstr(m.why, "no way to version 6"));
+	assert_non_null(strstr(m.why, "schema version 0, this skep writes version 1; move it away"));
 	assert_int_equal(skep_mock_end(&m), 0);
-	run_sql(this_month(), "PRAGMA user_version = 6; PRAGMA application_id = 3");
+	run_sql(this_month(), "PRAGMA user_version = 1; PRAGMA application_id = 3");
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	skep_mock_option(&m, "path", lake);
@@ -762,85 +754,6 @@ static void test_refused_files(void **state)
 	assert_non_null(strstr(m.why, "another program"));
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(this_month(), "SELECT count(*) FROM dict"), 1); /* untouched */
-}
-
-/* The tables and columns of a file, in one order. */
-static const char tables_of[] =
-	"SELECT group_concat(x, ' ') FROM (SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.pk x "
-	"FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name <> 'proc_earlier' "
-	"ORDER BY x)";
-/* All values of all processes. */
-static const char all_of[] =
-	"SELECT group_concat(x, ' ') FROM (SELECT id || '|' || run || '|' || task || '|' || boot || '|' || pid || '|' || "
-	"start_boot_ns || '|' || image || '|' || parent_start_boot_ns || '|' || start_ns || '|' || end_ns || '|' || "
-	"hex(argv) || '|' || argv_total || '|' || cpu_ns || '|' || user_ns || '|' || system_ns || '|' || run_count || "
-	"'|' || maxrss_bytes || '|' || threads_peak || '|' || task_id || '|' || unit x FROM proc ORDER BY id)";
-
-static void test_migration(void **state)
-{
-	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct record_process p;
-	struct record_run run;
-	struct record_task t;
-	struct skep_mock m;
-	char fresh[8192], rows[8192];
-
-	(void)state;
-	begin(&m);
-	records_run("mine", "ended", 1000 * SECOND, &run);
-	records_add_run(b, &run);
-	records_process(0, "mine", &p);
-	records_add_process(b, &p);
-	send(&m, b);
-	assert_int_equal(skep_mock_end(&m), 0);
-	snprintf(fresh, sizeof(fresh), "%s", ask(NOVEMBER, tables_of));
-	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
-	run_sql(NOVEMBER, RECORDS_VERSION_5);
-	begin(&m);
-	send(&m, batch_of(5, 1, 1, "mine"));
-	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
-	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(coalesce(exe_modified_ns, 'none') || ' ' || exe_size_bytes) "
-					  "FROM proc_kind"), "1682244096000000001 100032");
-	assert_int_equal(skep_mock_end(&m), 0);
-	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
-	run_sql(NOVEMBER, RECORDS_VERSION_3);
-	assert_string_equal(ask(NOVEMBER, all_of), rows);
-	begin(&m);
-	send(&m, batch_of(4, 1, 2, "mine"));
-	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
-	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
-	assert_memory_equal(ask(NOVEMBER, all_of), rows, strlen(rows)); /* where they were, before the new rows */
-	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(id) FROM proc"), "3,4,1,2"); /* no id is used again */
-	assert_int_equal(skep_mock_end(&m), 0);
-	snprintf(rows, sizeof(rows), "%s", ask(NOVEMBER, all_of));
-	run_sql(NOVEMBER, RECORDS_VERSION_1);
-	begin(&m);
-	b = skep_mock_batch_new(2, RECORDS_OFFSET);
-	records_task(0, "mine", &t);
-	records_add_task(b, &t);
-	send(&m, b);
-	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
-	assert_int_equal(count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"), 6);
-	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
-	assert_string_equal(ask(NOVEMBER, "SELECT engine || origin || parent_run FROM run WHERE run = 'mine'"),
-			    "snakemakecommandouter");
-	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(x) FROM (SELECT task || task_id || cpu_ns || ' ' || start_ns x "
-					  "FROM task ORDER BY task DESC)"),
-			    "old7-1.077 1794269800000000005,align_sample_00500-e8d4a51000.120000000000 "
-			    "1794269800000000000");
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM sqlite_temp_schema"), 0);
-	assert_int_equal(skep_mock_end(&m), 0);
-
-	run_sql(NOVEMBER, RECORDS_VERSION_2);
-	begin(&m);
-	send(&m, batch_of(3, 1, 1, "mine"));
-	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), 6);
-	assert_string_equal(ask(NOVEMBER, tables_of), fresh);
-	assert_memory_equal(ask(NOVEMBER, all_of), rows, strlen("1|1|"));
-	assert_string_equal(ask(NOVEMBER, "SELECT engine || job || pod FROM run WHERE run = 'mine'"), "snakemake4711");
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM task WHERE unit = ''"), 2);
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM sqlite_temp_schema"), 0);
-	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* A task's record that comes again, or completes an earlier one, replaces it. */
@@ -1611,7 +1524,6 @@ int main(void)
 		cmocka_unit_test_setup(test_damaged_header, set_up),
 		cmocka_unit_test_setup(test_damaged_middle, set_up),
 		cmocka_unit_test_setup(test_refused_files, set_up),
-		cmocka_unit_test_setup(test_migration, set_up),
 		cmocka_unit_test_setup(test_tasks, set_up),
 		cmocka_unit_test_setup(test_options, set_up),
 		cmocka_unit_test_setup(test_busy_and_removed, set_up),

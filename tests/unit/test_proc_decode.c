@@ -146,12 +146,20 @@ static struct {
 	void *arg;
 } asked;
 
+static bool process_known(struct skep_instance *inst, const struct skep_upid *who)
+{
+	(void)inst;
+	(void)who;
+	return true;
+}
+
 static const struct skep_host host = {
 	.size = sizeof(host),
 	.fail = failed,
 	.emit = emit,
 	.redact = redact,
 	.cgroup_known = known,
+	.process_known = process_known,
 	.sweep_end = sweep_end,
 	.counter_add = counter_add,
 };
@@ -194,8 +202,8 @@ static void *exec_record(size_t *ret_size)
 			  argv[] = "x.sh\0--password\0secret";
 	static const struct proc_origin origin = { .group = 76, .tty = 1, .parent_comm = "0123456789abcde" };
 	static const struct proc_file file = { .size_bytes = 1265648, .modified_ns = UINT64_C(1682246096000000001) };
-	size_t size = sizeof(struct proc_exec) + sizeof(origin) + sizeof(file) + sizeof(filename) + sizeof(exe) +
-		      sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
+	size_t size = sizeof(struct proc_exec) + sizeof(filename) + sizeof(exe) + sizeof(cwd) + sizeof(cgroup) +
+		      sizeof(argv);
 	struct proc_exec *r = calloc(1, size);
 	char *at = (char *)(r + 1);
 
@@ -212,9 +220,9 @@ static void *exec_record(size_t *ret_size)
 	r->cwd_len = sizeof(cwd);
 	r->cgroup_len = sizeof(cgroup);
 	r->argv_len = r->argv_total = sizeof(argv);
-	r->flags = PROC_EXEC_ORIGIN | PROC_EXEC_FILE | 2u << PROC_EXEC_UNKNOWN_SHIFT;
-	at = mempcpy(at, &origin, sizeof(origin));
-	at = mempcpy(at, &file, sizeof(file));
+	r->flags = 2u << PROC_EXEC_UNKNOWN_SHIFT;
+	r->origin = origin;
+	r->file = file;
 	at = mempcpy(at, exe, sizeof(exe));
 	at = mempcpy(at, filename, sizeof(filename));
 	at = mempcpy(at, cwd, sizeof(cwd));
@@ -258,7 +266,7 @@ static void variables_that_were_asked_for(void **state)
 
 	/*
 	 * Variables behind the arguments of an exec. A variable that this probe did not ask for comes from the kernel
-	 * side of an earlier skepd.
+	 * side of a previous skepd with other options.
 	 */
 	r = exec_record(&size);
 	r = realloc(r, size + sizeof(block));

@@ -23,7 +23,7 @@
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
-#define HEAD "{\"skep_carry\":2,\"boot_id\":\"boot\"}\n"
+#define HEAD "{\"skep_carry\":1,\"boot_id\":\"boot\"}\n"
 #define ZEROES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
 #define PROCESS(pid_, rest_) \
 	"{\"pid\":" pid_ ",\"start\":5,\"image\":2,\"image_start\":7,\"flags\":0,\"approx\":0,\"threads_peak\":1," \
@@ -65,8 +65,8 @@ static void other_files(void **state)
 	assert_int_equal(read_text("\n"), -1);
 	assert_int_equal(read_text("hello\n"), -1);
 	assert_int_equal(read_text("[]\n"), -1);
-	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
-	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
 	assert_int_equal(f.track->runs.n, 0);
 }
 

@@ -614,38 +614,6 @@ static void test_doubts(void **state)
 	near(look.doubts.ahead_s, 3600);
 }
 
-/* A file of version 5 has no hours, and says so; the sink adds the table, and the hours from then on. */
-static void test_earlier_file(void **state)
-{
-	char file[512];
-	sqlite3 *sql = NULL;
-
-	(void)state;
-	run("r1", 0, 1);
-	hours(0, 30, 0.01);
-	send();
-	assert_int_equal(skep_mock_end(&world.mock), 0);
-	snprintf(file, sizeof(file), "%s/lake-2026-11.db", path);
-	assert_int_equal(sqlite3_open(file, &sql), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(sql, RECORDS_VERSION_5, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(sql);
-	none(30, "an earlier file");
-	assert_int_equal(look.usage->n_earlier, 1);
-	assert_int_equal(look.doubts.hosts_without_hours, 1);
-	skep_mock_init(&world.mock, skep_plugin_entry(NULL));
-	world.mock.inline_work = true;
-	world.mock.quiet = true;
-	assert_int_equal(skep_mock_option(&world.mock, "path", path), 0);
-	assert_int_equal(skep_mock_start(&world.mock), 0);
-	world.n = 1000;
-	hours(30, 60, 0.01);
-	sweep(60);
-	assert_int_equal(look.usage->n_earlier, 0);
-	assert_int_equal(n_found, 1);
-	assert_string_equal(found[0].kind->id, "idle-host");
-	near((double)(found[0].from_ns - (uint64_t)RECORDS_OFFSET), 30 * 3600e9);
-}
-
 /* A batch that comes again adds nothing. */
 static void test_again(void **state)
 {
@@ -703,7 +671,6 @@ int main(void)
 		T(test_stuck),
 		T(test_order),
 		T(test_doubts),
-		T(test_earlier_file),
 		T(test_again),
 		T(test_no_hosts),
 		cmocka_unit_test(test_settings),

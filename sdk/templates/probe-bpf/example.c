@@ -163,8 +163,7 @@ static int example_start(struct skep_instance *inst, void *state)
 	err = skep_drain_ring(inst, e->host, bpf_map__fd(e->bpf->maps.events), example_event, e, &e->ring, &e->watch);
 	if (err)
 		return e->host->fail(inst, err, "the ring cannot be read: %s", strerror(-err));
-	if (SKEP_HAS(e->host, signal))
-		e->host->signal(inst, "process.signal", SKEP_SIGNAL_OK, "tp_btf/signal_generate", NULL);
+	e->host->signal(inst, "process.signal", SKEP_SIGNAL_OK, "tp_btf/signal_generate", NULL);
 	return 0;
 }
 

@@ -98,8 +98,7 @@ static int example_start(struct skep_instance *inst, void *state)
 	if (fd < 0)
 		return e->host->fail(inst, -errno, "%s: %s; is proc mounted there?", path, strerror(errno));
 	e->fd = fd + 1;
-	if (SKEP_HAS(e->host, signal))
-		e->host->signal(inst, "example.files", SKEP_SIGNAL_OK, "proc/sys/fs/file-nr", NULL);
+	e->host->signal(inst, "example.files", SKEP_SIGNAL_OK, "proc/sys/fs/file-nr", NULL);
 	return 0;
 }
 

@@ -348,8 +348,6 @@ static int ibports_open(struct skep_instance *inst, void *state, const struct sk
 /* Without an adapter the probe starts and reports a missing signal: an operator may plug one in. */
 static void say(struct skep_instance *inst, const struct ibports *p, int n)
 {
-	if (!SKEP_HAS(p->host, signal))
-		return;
 	if (n > 0)
 		p->host->signal(inst, "infiniband.ports", SKEP_SIGNAL_OK, "sysfs class/infiniband", NULL);
 	else
