@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 #include <skep/pidns.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ int pidns_open(int *ret)
 		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 32 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	union bpf_attr attr;
 	int fd;
 
@@ -36,6 +38,9 @@ int pidns_open(int *ret)
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
 	attr.license = (uintptr_t) "Apache-2.0"; /* calls no GPL-only helper */
 	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr)); /* always with close-on-exec */
+	/* Before 5.11 the kernel charges this to RLIMIT_MEMLOCK, for all processes of the user. */
+	if (fd < 0 && errno == EPERM && setrlimit(RLIMIT_MEMLOCK, &all) == 0)
+		fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	if (fd < 0)
 		return -errno;
 	*ret = fd;
