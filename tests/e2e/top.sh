@@ -125,7 +125,9 @@ for k in P T M I '<' '>' F6 F7; do key "$k"; sees "$what $k" '^by tool'; done
 first() { [ "$(term capture-pane -p | sed -n 's/.* + //p' | head -1 | tr -d ' ')" = "$1" ]; }
 click 6b 24; wait_for first 'e?[2Jv?�' || { term capture-pane -p >"$dir/out"; fail "$what: by name"; }
 click 6b 24; wait_for first true || { term capture-pane -p >"$dir/out"; fail "$what: by name, turned round"; }
-click 2a 26; click 2a 26; sees "$what: two clicks go into a row" '^by process in'
+# A slow machine makes two clicks of what were to be one double click: then again.
+enter() { shows '^by process in' && return; click 2a 26; click 2a 26; for _ in 1 2 3 4 5; do ! shows '^by process in' || return 0; sleep 0.2; done; return 1; }
+wait_for enter || { term capture-pane -p >"$dir/out"; fail "$what: two clicks go into a row"; }
 key BSpace; sees "$what" '^by tool *$'
 what="help"
 for k in h '?' F1; do key "$k"; sees "$what $k" 'go into the row'; key x
