@@ -19,20 +19,41 @@
 #define MSG_PEEK 2
 #define MSG_ERRQUEUE 0x2000
 
-/* Returns how many of the n bytes, read from a connection that has left the map, credit() gave to no process. */
-static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
+/*
+ * Takes bytes back from the owner of a connection, to whom credit() gave them while this call was under way: they are the
+ * caller's.  0: they stay where they are, since a report has them already, or they are not a process's.
+ *
+ * Not static: see credit().
+ */
+__noinline int take_back(__u32 pid, __u64 start_ns, __u32 number, __u64 n)
 {
-	__u64 key = (__u64)sk, early, *credited = bpf_map_lookup_elem(&ended_by_address, &key);
+	struct net_process_key key = { .start_ns = start_ns, .pid = pid };
+	struct net_process *p = bpf_map_lookup_elem(&processes, &key);
+	__u64 slot = number;
 
-	if (!credited)
-		return n;
-	early = *credited;
-	if (early > n) {
-		*credited = early - n;
+	asm volatile("" : "+r"(slot)); /* as in credit() */
+	if (!p || slot >= NET_SLOTS || p->now.bytes[slot] - p->reported.bytes[slot] < n)
 		return 0;
-	}
-	bpf_map_delete_elem(&ended_by_address, &key);
-	return n - early;
+	add(&p->now.bytes[slot], -n);
+	return 1;
+}
+
+/* Returns how many of the n bytes, read from a connection that has left the map, are still the caller's to count. */
+static __always_inline __u64 not_credited(struct sock *sk, __u64 n, __u32 pid, __u32 slot)
+{
+	__u64 key = (__u64)sk, early;
+	struct ended *e = bpf_map_lookup_elem(&ended_by_address, &key);
+	struct ended was;
+
+	if (!e)
+		return n;
+	was = *e;
+	early = was.early > n ? n : was.early;
+	if (was.early > n)
+		e->early = was.early - n;
+	else
+		bpf_map_delete_elem(&ended_by_address, &key);
+	return was.pid && was.pid != pid && take_back(was.pid, was.start_ns, slot, early) ? n : n - early;
 }
 
 /* The current process uses a connection: it becomes the owner if there is none, or only a guessed one. */
@@ -125,15 +146,16 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 
 		used(c, sk, me, pid);
 		add(&c->calls[way], n);
-		/* the iterator credited these bytes while the call was under way */
+		/* the iterator, or the connection's end, credited these bytes while the call was under way */
 		if (early) {
 			if (early > n)
 				early = n;
 			c->extra[way] -= early;
-			n -= early;
+			if (c->flags & NET_CONN_KERNEL || c->pid == pid || !take_back(c->pid, c->start_ns, slot, early))
+				n -= early;
 		}
 	} else if (!use_sk_storage && tcp && way == NET_RX) {
-		n = not_credited(sk, n);
+		n = not_credited(sk, n, pid, slot);
 	}
 	if (slot >= NET_SLOTS)
 		return 0;

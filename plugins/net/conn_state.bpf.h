@@ -231,10 +231,12 @@ static __always_inline void closing(struct sock *sk, int old, int new)
 	if (use_sk_storage || c->held)
 		return;
 	if (calls_counted) {
-		__u64 key = (__u64)sk, early = c->extra[NET_RX];
+		struct ended e = { .early = c->extra[NET_RX], .start_ns = c->start_ns };
+		__u64 key = (__u64)sk;
 
-		if (early)
-			bpf_map_update_elem(&ended_by_address, &key, &early, BPF_ANY);
+		e.pid = c->flags & NET_CONN_KERNEL ? 0 : c->pid;
+		if (e.early)
+			bpf_map_update_elem(&ended_by_address, &key, &e, BPF_ANY);
 	}
 	conn_forget(sk);
 }

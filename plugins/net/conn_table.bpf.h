@@ -55,11 +55,18 @@ struct {
  * under way when the peer's FIN ends the connection (release_sock() in recvmsg does that) returns after the connection
  * has left the map, and its bytes must not count twice.
  */
+struct ended {
+	__u64 early;
+	__u64 start_ns; /* of the owner that has them */
+	__u32 pid;      /* 0: no process has */
+	__u32 reserved;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* set by user space where it is used */
 	__type(key, __u64);
-	__type(value, __u64);
+	__type(value, struct ended);
 } ended_by_address SEC(".maps");
 
 /* Listening processes: each owns the connections that it accepts until another process uses them. */
