@@ -175,7 +175,7 @@ int finding_add_ask(struct analysis *a, struct finding *f, const struct analysis
 
 static uint64_t last_time(const struct lake_report *r)
 {
-	/* an end before the start is that of a clock which was set back */
+	/* an administrator or NTP set the clock back: the recorded end is before the start */
 	const bool ended = r->run.end_ns > r->run.start_ns;
 	uint64_t last = ended ? r->run.end_ns : 0;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis/analysis.h - what the records of a run mean: findings, each with its evidence, its advice and what it would
- * save. A pure library: a lake's report in, findings out; it reads no file and no clock. Any thread.
+ * analysis/analysis.h - derives findings from the records of a run: each has its evidence, its advice and its saving.
+ * A pure library: a lake's report in, findings out; it reads no file and no clock. Any thread.
  *
- * The input is borrowed until analysis_free(); so are the strings of a finding that the comments do not call its own.
+ * The caller keeps the input until analysis_free(). Findings borrow their strings from the input, except those that a
+ * comment marks "its own".
  */
 #ifndef SKEP_ANALYSIS_H
 #define SKEP_ANALYSIS_H
@@ -93,13 +94,13 @@ bool analysis_setting_known(const char *name, char ret_near[ANALYSIS_SETTING_NAM
 /* Earlier runs of the same pipeline. Sizes rest on their executions too, and a regression is one against them. */
 struct analysis_history;
 struct analysis_history *analysis_history_new(void); /* NULL: no memory */
-/* Adds a run that began before all that the history has. The history copies what it keeps. 0 or -ENOMEM. */
+/* Adds a run that began before every run in the history. The history keeps a copy. 0 or -ENOMEM. */
 int analysis_history_add(struct analysis_history *, const struct lake_report *);
 struct analysis_history *analysis_history_free(struct analysis_history *);
 
 /*
- * Finds everything that the report shows, warnings first, then by the share of the run. report: not NULL. settings:
- * those that the user has changed. 0 or -ENOMEM.
+ * Runs every kind of finding on the report: warnings first, then the largest share of the run. report: not NULL.
+ * settings: the thresholds that the user has changed. 0 or -ENOMEM.
  */
 int analysis_new(const struct lake_report *, const struct analysis_setting *settings, size_t n_settings,
 		 struct analysis **ret);
@@ -188,12 +189,12 @@ enum analysis_link {
 };
 const char *analysis_link_text(enum analysis_link); /* "data" */
 
-/* The chain of tasks, each of which began after the one before it had ended, up to the one that ended last. */
+/* A chain of tasks that ends with the last task. Each task began after the end of the task before it in the chain. */
 struct analysis_path {
 	size_t n_steps;
 	struct analysis_step {
 		const struct lake_task *task;
-		double gap_s; /* from the end of the one before it: the engine, or a queue */
+		double gap_s; /* from the end of the task before it: the engine, or a queue */
 		enum analysis_link link;
 	} *steps; /* the first one first; none in a run without tasks */
 	double gaps_s;

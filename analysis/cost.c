@@ -3,8 +3,8 @@
  * analysis/cost.c - splits the price of machines into what runs used and reserved, idle, and overhead.
  *
  * cost_time() cuts the time of a host into segments in which one price holds.  In a segment the machine's price has a
- * part for each resource. A claim takes its share of the resource, rounded down, and idle is what is left: so all parts
- * add up to the price of the segment.
+ * part for each resource. Each claim gets its share of the resource, rounded down, and idle gets the remainder: so all
+ * parts add up to the price of the segment.
  */
 #include "analysis/cost.h"
 
@@ -723,7 +723,7 @@ static int cost_host(struct costing *c, const char *host, struct claimant *of, s
 		err = cost_time(c, &m, of, n, from, until);
 	} else {
 		until = 0;
-		for (size_t i = 0; i <= n && !err; i++) { /* times of the chosen runs, those that overlap as one */
+		for (size_t i = 0; i <= n && !err; i++) { /* times of the chosen runs; overlapping ones are merged */
 			if (i < n && !of[i].chosen)
 				continue;
 			if (i < n && until && of[i].start_ns <= until) {
@@ -758,7 +758,7 @@ static bool has_runs(const struct costing *c, const char *host)
 	return low < c->n_claimants && strcmp(c->claimants[low].run->host, host) == 0;
 }
 
-/* The hosts of runs; of the others, those that have records of their own. */
+/* Bills the hosts that had runs; without a chosen run or pipeline, also each other host whose capacity is recorded. */
 static int cost_hosts(struct costing *c)
 {
 	const struct lake_claims *all = c->claims;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis/cost.h - what runs cost: splits the price of machines in a time into what runs used, what they had reserved
- * and not used, idle, and overhead.  These add up to the bill, to the billionth.  A pure library: runs, claims and
+ * analysis/cost.h - the cost of runs: splits the price of machines in a time into four parts: used, reserved and
+ * unused, idle, and overhead.  The parts add up to the bill, to the billionth.  A pure library: runs, claims and
  * prices in, amounts out.  Any thread.
  *
- * The rules, in docs/reference/cost.md: a task claims the larger of what it used and what it had asked for; idle is the
- * machine's price less all claims; a part that cannot be known for lack of data is in no sum, and a problem names it.
+ * The rules, in docs/reference/cost.md: a task claims its use or its request, whichever is larger; idle is the
+ * machine's price less all claims.  A part for which data is missing is in no sum, and a problem names it.
  */
 #ifndef SKEP_ANALYSIS_COST_H
 #define SKEP_ANALYSIS_COST_H

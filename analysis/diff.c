@@ -312,7 +312,7 @@ static struct diff_split split_of(enum finding_subject of, const struct spent *a
 	};
 }
 
-/* ---- what was asked for --------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------- */
 
 static char *request_text(const struct analysis_group *g)
 {

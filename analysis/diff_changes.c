@@ -143,7 +143,7 @@ static int bytes_order(const char *a, size_t n_a, const char *b, size_t n_b)
 	return order ? order : (n_a > n_b) - (n_a < n_b);
 }
 
-/* By tool, kind and key: what is compared is adjacent, A first. */
+/* By tool, kind and key, then A before B: so the traits to compare are neighbours. */
 static int trait_order(const void *x, const void *y)
 {
 	const struct trait *a = x, *b = y;

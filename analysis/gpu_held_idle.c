@@ -31,7 +31,7 @@ static const char *const servers[] = { "tritonserver",
 				       "gnome-shell",
 				       NULL };
 
-/* What the records say of a minute of a GPU. */
+/* The state of a GPU in one minute, by the records. */
 enum minute { UNKNOWN, HELD_IDLE, OTHER };
 
 static enum minute minute_of(const struct lake_hour *h, unsigned m)
@@ -65,8 +65,8 @@ static void add_window(struct windows *w, uint64_t from_ns, uint64_t to_ns)
 }
 
 /*
- * Minutes in a row.  A record tells of the interval before it: where records cover the hour, a minute without one has
- * the state of the next record.
+ * Adds each window of consecutive held and idle minutes.  A record describes the interval before it: where records
+ * cover the hour, a minute without a record has the state of the next record.
  */
 static void find_windows(struct windows *w, const struct lake_hour *hours, size_t n)
 {

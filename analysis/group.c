@@ -158,7 +158,7 @@ static double cores_in(const struct lake_sample *const *samples, size_t i)
 	return s->interval_ns ? (double)s->cpu_ns / (double)s->interval_ns / (double)(images ? images : 1) : 0;
 }
 
-/* Adds the image's use of cores: by the samples of its tool, and what they leave as an average. */
+/* Adds the image's use of cores: that of its tool's samples, and the rest as an average over the time between them. */
 static size_t add_use(const struct lake_process *p, const struct lake_sample *const *samples, size_t n,
 		      struct analysis_edge *edges)
 {
@@ -309,7 +309,7 @@ static void larger(double *of, double than)
 	*of = than > *of ? than : *of;
 }
 
-/* What was read: from files, the cache included. */
+/* Bytes that the processes read from files, the cache included. */
 static double input_of(const struct lake_totals *t)
 {
 	return (double)(t->rchar_bytes > t->read_bytes ? t->rchar_bytes : t->read_bytes);

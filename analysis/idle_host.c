@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis/idle_host.c - finds hosts that nobody uses: no CPU time, no traffic, no GPU.
+ * analysis/idle_host.c - finds idle hosts: no process uses a CPU, the network or a GPU.
  */
 #include <errno.h>
 #include <stdlib.h>

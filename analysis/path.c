@@ -2,10 +2,11 @@
 /*
  * analysis/path.c - the observed path: the chain of tasks, or of processes, of which the run's duration consists.
  *
- * skep does not know what an engine waits for. It takes what it saw: a task begins when another one has ended. So the
- * path leads backwards, from the task that ended last to the one that ended latest before that one began, and so on. In
- * a run without tasks it leads through the processes: back from the end, and at each moment into the child that ended
- * last (CRISP, ATC '22); of those that ended together, the one that used most CPU time.
+ * skep does not know for which task an engine waits. It only sees that a task begins after another task has ended.
+ * So it follows the path backwards: from the task that ended last to its predecessor, the task that ended latest before
+ * this one began, and so on. In a run without tasks the path leads through the processes: back from the end, and at
+ * each moment into the child that ended last (CRISP, ATC '22); if several ended together, into the child with the most
+ * CPU time.
  */
 #include <errno.h>
 #include <math.h>
@@ -74,7 +75,7 @@ struct order {
 
 struct schedule {
 	struct order *starts, *ends; /* by time */
-	size_t *before;              /* of a task: the one that it followed; NONE */
+	size_t *before;              /* of a task: its predecessor on the path; NONE */
 	double *ended;               /* in a replay */
 	double most;                 /* tasks at once */
 	const struct lake_open **opens; /* by task, then path; those for writing first */

@@ -111,7 +111,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 					  finding_bytes(file.storage, storage));
 		f.advice = finding_text(file.readers > 1 ? "read it once for all of them (a pipe and tee), or run them one after another "
 							   "while the page cache has it"
-							 : "keep what is needed of it in memory, or read it once from its begin to its end");
+							 : "keep the needed part in memory, or read the file once from start to end");
 		rc = finding_add_take(a, &f);
 	}
 	free(share);

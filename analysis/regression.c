@@ -168,8 +168,9 @@ static bool same(const char *a, const char *b)
 }
 
 /*
- * What else changed at points[at]: only what was the same in the two runs before, since the names of temporary files
- * differ in each run. The caller owns it; "": nothing is known.
+ * A text that names what else changed at points[at]: the program, the command or the kernel. A value counts as changed
+ * only if the two runs before agree on it, since names of temporary files differ in each run. The caller owns the
+ * text; "": nothing is known.
  */
 static char *changed_with(const struct series *s, size_t at)
 {

@@ -19,14 +19,14 @@ enum { IDLE, CORES, BYTES };
 #define STEPS_MOST 100000
 
 struct step {
-	double cpu_ns, bytes, known_ns; /* known: a sample tells of this time */
+	double cpu_ns, bytes, known_ns; /* known: a sample covers this time */
 };
 
 struct window {
 	uint64_t from_ns, to_ns;
 };
 
-/* Spreads what was used from one time to another over the steps. */
+/* Spreads the use between two times evenly over the steps. */
 static void spread(struct step *steps, size_t n, double step_ns, double from, double to, const struct step *used)
 {
 	const double last = step_ns * (double)n;
@@ -53,7 +53,7 @@ static void add_image(const struct analysis *a, const struct lake_process *p, ui
 	const uint64_t end_ns = p->end_ns ? p->end_ns : a->end_ns;
 	const struct step whole = { .cpu_ns = (double)p->totals.cpu_ns };
 
-	/* too short for a sample; what it read is mostly itself */
+	/* too short for a sample; most of its reads loaded its own program */
 	if (!n_of && p->start_ns >= start_ns && end_ns > p->start_ns)
 		spread(steps, n, step_ns, (double)(p->start_ns - start_ns), (double)(end_ns - start_ns), &whole);
 	for (size_t i = 0; i < n_of; i++) {
@@ -115,7 +115,7 @@ static bool is_served(const struct lake_process *const *images, size_t n)
 	return false;
 }
 
-/* ---- what is found ---------------------------------------------------------------- */
+/* ---- findings --------------------------------------------------------------------- */
 
 /* The part of that time in which nothing else of the run used a CPU either. */
 static double idle_run_s(const struct analysis *a, const struct window *w, double cores)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis/sweep.h - what hosts hold and nobody uses: findings about hosts, their GPUs and containers, and about what
- * runs left behind.  A pure library: answers of a lake in, findings out; it reads no file and no clock.
+ * analysis/sweep.h - findings about waste: hosts, GPUs and containers that are held and idle, and processes that
+ * outlive their run.  A pure library: answers of a lake in, findings out; it reads no file and no clock.
  *
- * The input is borrowed until sweep_free(); so are the strings of a finding that the comments do not call its own.
+ * The caller keeps the input until sweep_free().  Findings borrow their strings from the input, except those that a
+ * comment marks "its own".
  */
 #ifndef SKEP_ANALYSIS_SWEEP_H
 #define SKEP_ANALYSIS_SWEEP_H
@@ -40,7 +41,7 @@ struct sweep_finding {
 	const struct finding_kind *kind;
 	enum finding_severity severity;
 	const struct lake_host *host;
-	const struct lake_span *run; /* the host's last, or the one that left the process or container; NULL: unknown */
+	const struct lake_span *run; /* the host's last, or the starter of the process or container; NULL: unknown */
 	char *subject;               /* its own: a container, a GPU, a tool; "": the host itself */
 	size_t n;                    /* so many windows */
 	double seconds;              /* of all of them */

@@ -31,7 +31,7 @@ bool waste_next_item(const struct sweep *, const struct lake_host *, const char 
 bool waste_is_next(const struct lake_hour *, const struct lake_hour *next);
 /* Records cover the hour, and not twice: two machines of one name would. */
 bool waste_is_known(const struct lake_hour *);
-/* The CPU time of an hour in cores, without the system's own programs; with or without that of runs. */
+/* The CPU time of an hour in cores, without the system's own programs; with_runs: including the CPU time of runs. */
 double waste_cores(const struct lake_hour *, bool with_runs);
 /* The host's hours of the GPUs that are in that time: how long they were busy, and how long they are known. */
 void waste_gpus(const struct sweep *, const struct lake_host *, uint64_t from_ns, uint64_t to_ns, double *ret_busy_s,
