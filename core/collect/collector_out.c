@@ -81,7 +81,7 @@ void collector_run_out(struct collector *c, struct run *run)
 		      run->ended ? run->end_ns : run->start_ns, &rec, &context);
 }
 
-/* The tracker has found a run.  It also reports what it learns about the run, and the run's end. */
+/* The tracker calls this when a run begins, when it learns more about the run, and when the run ends. */
 void collector_run_found(void *arg, struct run *run)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);

@@ -253,7 +253,7 @@ static void read_left(struct collector *c, struct spool_db *db)
 	if (c->left.lines && spool_state_get(db, VALUE_FINDINGS, &c->left.findings, &c->left.findings_size) < 0) {
 		c->left.findings = NULL;
 		c->left.unread++;
-		log_warning("%s: cannot read the saved findings: %s; skepd reports those that are open once more",
+		log_warning("%s: cannot read the saved findings: %s; skepd reports open findings again",
 			    c->options.spool->path, spool_why(db));
 	}
 	if (c->left.lines && spool_state_get(db, VALUE_FACETS, &c->left.facets, &c->left.facets_size) < 0) {

@@ -78,7 +78,7 @@ static json_t *names_read(const struct interned *list)
 	return array;
 }
 
-/* The run in which the process would be if skep knew no engine: the session's, or the one that a user began. */
+/* The run of the process if skep knew no engine: the session's run, or the run that a user began. */
 static const struct run *without(const struct runs *runs, const struct run *run)
 {
 	while (run && run->found && run->engine[0])

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/control/control_watch.c - the request `watch`: sends a client the processes of the table, then at each sample
- * those that have changed, and each image that ends.  For `skep top`.
+ * the changed processes, and each image that ends.  For `skep top`.
  *
- * Of a client skepd keeps the identities that it has yet to send, and at most ENDED_ROWS ended images that it has not
- * written.  It builds the next rows when the client has read the last ones, so a slow client costs no memory: it skips
- * samples, and then gets all processes anew.
+ * For each client skepd keeps the identities of the processes that it has yet to send, and at most ENDED_ROWS ended
+ * images that it has not written.  It builds the next rows when the client has read the last ones, so a slow client
+ * costs no memory: it skips samples, and then gets all processes anew.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * Unmaps the pages of segments that nobody writes: code and data of the start, such as the BPF objects in the plugins.
- * The kernel maps a page that is needed again at the next access, from the page cache.
+ * Unmaps the pages of read-only segments: skepd needs much of their code and data, such as the BPF objects in the
+ * plugins, only at its start.  At the next access to a page the kernel maps it again from the page cache.
  */
 static int release_segments(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -34,8 +34,9 @@ static int release_segments(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Probes read the kernel's types, 5 MB, several times. After the first such block glibc would take the next ones from
- * its heap (mallopt(3), M_MMAP_THRESHOLD), where what a probe keeps lies between them: 2 to 4 MB that never go back.
+ * Probes read the kernel's types, 5 MB, several times. After the first such block glibc would allocate the next ones in
+ * its heap (mallopt(3), M_MMAP_THRESHOLD). A probe's small allocations lie between them there, so glibc could never
+ * return 2 to 4 MB of them to the kernel.
  */
 void skepd_memory_begin_start(void)
 {

@@ -298,7 +298,7 @@ static int compile_segment(struct compiler *k)
 	int err;
 
 	if (k->c->n_segments == SEGMENTS_MAX)
-		return wrong(k, k->at, "more than %u segments: leave out those that need no match", SEGMENTS_MAX);
+		return wrong(k, k->at, "more than %u segments: leave out segments that need no match", SEGMENTS_MAX);
 	k->c->n_segments++;
 	s->first = (uint16_t)k->c->n_elements;
 	if (*k->at == '!') {

@@ -58,7 +58,7 @@ struct asked {
 
 enum { IDS, MEMORY, CPU, HIERARCHIES };
 
-/* The hierarchy that defines the ids, and those that limit memory and CPU time: one and the same in cgroup v2. */
+/* Three hierarchies: one defines the ids, one limits memory, one CPU time.  In cgroup v2 they are the same one. */
 struct hierarchy {
 	char *mount; /* its mount point; NULL: none found */
 	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */

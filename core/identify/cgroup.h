@@ -35,18 +35,18 @@ uint64_t cgroups_id(struct cgroups *, const char *path, uint64_t now_ns);
 /* Sets the table that names containers; borrowed. A new table discards what the previous table found. */
 void cgroups_identify(struct cgroups *, const struct containers *);
 /*
- * What the cgroup's path names; NULL: nothing, or the path is unknown. Found once for each cgroup; borrowed
- * until the next call. An unknown id costs as much as in cgroups_path.
+ * The container, pod, unit and job that the cgroup's path names; NULL: none, or the path is unknown. Found once for
+ * each cgroup; borrowed until the next call. An unknown id costs as much as in cgroups_path.
  */
 const struct container *cgroups_container(struct cgroups *, uint64_t id, uint64_t now_ns);
 /* The id of the cgroup's container; empty: none. */
 struct skep_str cgroups_container_id(struct cgroups *, uint64_t id, uint64_t now_ns);
 
 /*
- * The limits of the container, pod and unit that the cgroup is in and the cgroup `starter` is not, and with `job` of
- * its scheduler's job: what was set for a process that the starter started. A limit further out, of a slice or of a
- * user's session, limits others as well. A limit above the host's size is none. false: a runtime may set limits a
- * moment after it made the cgroup, so ask again at the next exec.
+ * The limits that apply to a process but not to its starter: the limits of the cgroup's container, pod and unit if the
+ * cgroup `starter` is outside of them; with `job` also of the scheduler's job. Limits of a slice or of a user's session
+ * are left out, because other processes share them. A limit above the host's size is no limit. false: a runtime may set
+ * limits a moment after it made the cgroup, so ask again at the next exec.
  */
 bool cgroups_limits(struct cgroups *, uint64_t id, uint64_t starter, bool job, uint64_t now_ns,
 		    struct cgroup_limits *ret);

@@ -57,7 +57,7 @@ struct skep_str engine_file_value(const struct skep_str *answer, size_t i);
 
 /* The value at a JSON pointer as a text; false: there is none, or it is an object, a list, null. */
 bool engine_file_pointer(json_t *json, const char *pointer, char ret[ENGINE_FILE_VALUE]);
-/* NULL: the text is a JSON pointer; else what is wrong. */
+/* NULL: the text is a JSON pointer; else the error, as a text. */
 const char *engine_file_pointer_error(const char *text);
 /* Whether the file has the wanted text at `where`. */
 bool engine_file_is(json_t *json, const char *where, const struct engine_file_wanted *);

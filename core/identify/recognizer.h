@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/identify/recognizer.h - recognizers: which exec begins a run of a workflow engine, a scheduler or a launcher,
- * which one begins a task of it, and what they are called.  The table is data: etc/workflows.d (built in) and a site's
+ * which exec begins a task of this run, and their names.  The table is data: etc/workflows.d (built in) and a site's
  * files; docs/reference/recognizers.md describes them.  Only recognizers_new() does I/O.
  */
 #ifndef SKEP_CORE_RECOGNIZER_H
@@ -28,7 +28,7 @@ enum recognizer_fact {
 	/* texts */
 	FACT_NAME,
 	FACT_SAMPLE,   /* the task's wildcard values, input or index */
-	FACT_PIPELINE, /* of a run: the name of what is run again and again */
+	FACT_PIPELINE, /* of a run: the pipeline's name, the same in each run */
 	FACT_JOB,      /* id of the scheduler's job */
 	/* identity: a task's mark with the key of the task around it begins none; a run's joins the run of that key */
 	FACT_KEY,
@@ -68,7 +68,7 @@ struct recognizer_subject {
 	bool environ_read;
 	struct filter_text environ_before;
 	bool child; /* the parent runs the engine's own program: this exec is a direct child of the engine */
-	bool root;  /* for marks of tasks: the exec is the one that begins the engine's run */
+	bool root;  /* for marks of tasks: this exec begins the engine's run */
 	/*
 	 * CPU time of all conditions and patterns that are evaluated for this exec; the caller zeroes it.  When it is
 	 * spent, no further condition holds and no pattern matches: the process stays where its parent is.
@@ -77,7 +77,7 @@ struct recognizer_subject {
 };
 
 struct recognizer;      /* an entry of the table */
-struct recognizer_mark; /* a condition of an entry, and what it says */
+struct recognizer_mark; /* a condition of an entry, and the facts where it holds */
 struct recognizers;
 
 /* Reads the built-in table, then each of `more` (files, or folders of *.json in byte order).  NULL after errors. */
@@ -99,8 +99,8 @@ const char *recognizer_file(const struct recognizer *, unsigned *ret_line); /* w
 size_t recognizer_tests(const struct recognizer *); /* how many tests it has */
 
 /*
- * The variables of environments that the table reads, and the programs whose children it reads them of: lists that end
- * in NULL, borrowed.
+ * The environment variables that the table reads, and the programs in whose children it reads them: lists that end in
+ * NULL, borrowed.
  */
 const char *const *recognizers_environ(const struct recognizers *);
 const char *const *recognizers_parents(const struct recognizers *);
@@ -112,9 +112,9 @@ struct recognizer_found {
 };
 
 /*
- * The marks of runs that hold at this exec: one of each class, that of the highest priority, then of the latest entry.
+ * The marks of runs that hold at this exec: of each class the mark with the highest priority, then of the latest entry.
  * The outermost comes first: `srun snakemake` is Slurm's job and, in it, Snakemake.  Needs self, parent, environ_*.
- * Returns how many there are.
+ * Returns their number.
  */
 size_t recognizers_run(struct recognizers *, const struct recognizer_subject *,
 		       struct recognizer_found ret[RECOGNIZER_CLASSES]);
@@ -140,8 +140,8 @@ struct skep_str recognizer_fact_text(const struct recognizer_facts *, enum recog
 uint64_t recognizer_fact_number(const struct recognizer_facts *, enum recognizer_fact);      /* 0: not known */
 
 /*
- * Runs the tests of all entries; site_only: of those that are not built in.  Adds an error for each that fails; returns
- * the number of tests.
+ * Runs the tests of all entries; site_only: not those of built-in entries.  Adds an error for each test that fails;
+ * returns the number of tests.
  */
 size_t recognizers_test(struct recognizers *, const struct tools *, bool site_only, struct diag *);
 

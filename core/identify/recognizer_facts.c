@@ -169,7 +169,7 @@ static void set_text(struct recognizer_facts *facts, enum recognizer_fact fact, 
 	uint32_t most = FACT_TEXT_MOST;
 	bool compared = fact == FACT_KEY || fact == FACT_AGAIN;
 
-	/* Long commands often differ only behind FACT_TEXT_MOST bytes: a hash stands for what is cut off. */
+	/* Long commands often differ only behind FACT_TEXT_MOST bytes: a hash replaces the cut part. */
 	if (compared && t->len > most)
 		most -= HASH_LEN;
 	facts->len[i] = (uint32_t)skep_utf8_cut(t->ptr, t->len, most);
@@ -300,7 +300,7 @@ static void from_option(const struct recognizer_source *s, const struct recogniz
 	}
 }
 
-/* Fills the places {field} of a text.  Its length, also of what has no room; -1: one of them is not known. */
+/* Writes the template with its {field}s replaced.  The whole length, even above size; -1: a field is not known. */
 static ssize_t fill(const char *template, const struct recognizer_view *view, char *room, size_t size,
 		    const char **ret_from)
 {

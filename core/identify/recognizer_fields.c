@@ -112,7 +112,7 @@ static enum filter_known text(struct filter_text t, union filter_value *ret)
 	return t.ptr ? FILTER_KNOWN : FILTER_UNKNOWN;
 }
 
-/* A variable of the exec; changed: only if its value differs from the one that skep read before. */
+/* A variable of the exec; changed: only if its value differs from the value that skep read before. */
 static enum filter_known variable(const struct recognizer_view *v, uint32_t number, bool changed,
 				  union filter_value *ret)
 {

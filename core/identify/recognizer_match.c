@@ -277,7 +277,7 @@ int recognizers_index(struct recognizers *r)
 		if (r->marks[i]->changed)
 			set_bit(r->needs_environ, i);
 	}
-	/* The variables are read of the children of programs that begin a run, and of those that marks call parents. */
+	/* skep reads variables in the children of programs that begin a run, and of the parents that marks name. */
 	for (size_t e = 0; e < r->n && !err; e++) {
 		const struct recognizer *entry = r->entries[e];
 

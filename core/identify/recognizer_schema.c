@@ -9,7 +9,7 @@
 
 #include "core/identify/recognizer_table.h"
 
-/* All functions take ownership of what they put into the schema; NULL (no memory) makes the result NULL. */
+/* Each function owns the JSON values in its arguments; if one is NULL (no memory), so is its result. */
 
 static json_t *text(const char *help)
 {

@@ -234,7 +234,7 @@ static int read_pattern(const struct datanode *node, struct recognizer_source *s
 	}
 	names = pattern_names(s->pattern);
 	if (!names[0])
-		datanode_error(node, "%s: has no named group: name what it takes, as (?<name>[^:]+)", quoted);
+		datanode_error(node, "%s: has no named group: name the group of each fact, as (?<name>[^:]+)", quoted);
 	for (size_t i = 0; names[i]; i++)
 		fact_word(node, names[i], &s->groups[i]);
 	return 0;

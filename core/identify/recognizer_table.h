@@ -84,7 +84,7 @@ struct recognizer_source {
 /* The file in which a mark's values and lines stand. */
 struct recognizer_file {
 	char *path;      /* with {field} in it */
-	char *where;     /* path is a folder: JSON pointer of the text that tells which of its files; NULL: a file */
+	char *where;     /* path is a folder: JSON pointer of the text that chooses a file; NULL: path is a file */
 	uint32_t equals; /* the field that this text equals */
 	char *behind;    /* only what follows this text in the field; NULL: all of it */
 };

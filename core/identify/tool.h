@@ -40,8 +40,8 @@ void tools_recognize(const struct tools *, const struct skep_str *exe, const str
 bool tools_shell(const struct tools *, const char *name, size_t len);
 
 /*
- * true: the tool's name is the path's last component, whatever the arguments. exe: path of the binary; comm:
- * the main thread's name after exec.
+ * true: the tool's name is the path's last component, with any arguments. exe: path of the binary; comm: the main
+ * thread's name after exec.
  */
 bool tools_fixed(const struct tools *, const struct skep_str *exe, const struct skep_str *comm);
 

@@ -44,9 +44,9 @@ int facets_record(const struct facets *, const struct skep_stream *, const void 
  */
 void facets_take(const struct facets *, struct facet_values *values, void *record);
 /*
- * Writes what was added since the last facets_sample() or facets_take() into a record of the sample table (gauges: the
- * largest value since the image began).  The samples of an image add up to what facets_take() gives.  Returns whether
- * anything but gauges was added.
+ * Writes the sums since the last facets_sample() or facets_take() into a record of the sample table (gauges: the
+ * largest value since the image began).  The samples of an image add up to the values of facets_take().  Returns
+ * whether anything but gauges was added.
  */
 bool facets_sample(const struct facets *, struct facet_values *values, void *record);
 /* The number of the column "<stream>.<field>"; UINT32_MAX: no probe has it. */

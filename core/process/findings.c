@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/findings.c - the list of open findings, and the records of those that begin and end.
+ * core/process/findings.c - keeps the list of open findings, and emits a record when a finding opens or closes.
  */
 #include "core/process/findings.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/findings.h - findings of a running skepd: the list of those that are open, and their records.
- * track_finding.c decides what is one, saved_finding.c saves them for the next skepd.
+ * core/process/findings.h - findings of a running skepd: the list of open findings, and their records.
+ * track_finding.c opens and closes findings, saved_finding.c saves them for the next skepd.
  */
 #ifndef SKEP_CORE_FINDINGS_H
 #define SKEP_CORE_FINDINGS_H
@@ -17,7 +17,7 @@ struct track;
 
 enum finding_kind { FINDING_STALL, FINDING_LEFTOVER, FINDING_ORPHAN, FINDING_GPU, FINDING_OOM, FINDING_KINDS };
 
-#define FINDINGS_MOST 1024u   /* open at a time; skepd counts further ones, and does not report them */
+#define FINDINGS_MOST 1024u   /* open at a time; skepd counts further findings and does not report them */
 #define FINDING_ID_SIZE 17
 #define FINDING_SUBJECT_SIZE 160 /* of the longest text that identifies a task, a run or a container */
 
@@ -52,7 +52,7 @@ struct container_watch {
 	const struct proc *first; /* of its processes the oldest, in this look */
 };
 
-/* Columns of facets that tell what a process does. */
+/* Columns of facets that show a process's work. */
 enum finding_column {
 	COLUMN_RX, COLUMN_TX, COLUMN_LOOPBACK_RX, COLUMN_LOOPBACK_TX, COLUMN_ACCEPTS, COLUMN_RECLAIMS,
 	COLUMN_CGROUP_RECLAIMS, COLUMN_GPU_BUSY, COLUMN_GPU_HELD, COLUMN_GPU_KNOWN, FINDING_COLUMNS,

@@ -20,7 +20,7 @@
 struct activity {
 	uint64_t cpu_ns;
 	uint64_t bytes;  /* of files, pipes, block devices and the network */
-	uint64_t others; /* shows work beside both, whatever the amount: major faults, reclaims, kernels on a GPU */
+	uint64_t others; /* any growth is work: major faults, reclaims, kernels on a GPU */
 };
 
 struct idle {
@@ -39,11 +39,11 @@ uint64_t idle_look(struct idle *, const struct activity *now, uint64_t period_ns
 /* Goes on from a state that was saved: it had done nothing for idle_ns.  The time in between does not count. */
 void idle_resume(struct idle *, const struct activity *now, uint64_t idle_ns, uint64_t now_ns);
 
-/* What a process makes of its GPUs, summed over devices. */
+/* A process's use of its GPUs, summed over devices. */
 struct gpu_use {
 	uint64_t busy_ns;  /* its kernels ran */
 	uint64_t held_ns;  /* it had a context */
-	uint64_t known_ns; /* the part of held_ns of which busy_ns tells */
+	uint64_t known_ns; /* the part of held_ns in which skep knows busy_ns */
 };
 struct gpu_idle {
 	struct gpu_use seen;

@@ -47,7 +47,7 @@ struct record_process {
 	uint64_t maxrss_bytes;   /* of the process, as wait4 reports it; last image only */
 	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
 	uint64_t threads_peak;
-	struct skep_str task_id;     /* tells tasks of one name apart: core/process/task.h */
+	struct skep_str task_id;     /* unique, also among tasks of one name: core/process/task.h */
 	struct skep_str traceparent; /* W3C trace context in its environment, if it differs from its task's or run's */
 	/* "NAME=value\0...": variables that the probe's option `environ` names, but SKEP_TASK and TRACEPARENT */
 	struct skep_str environ;

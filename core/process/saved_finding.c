@@ -189,5 +189,5 @@ void saved_findings_read(struct track *t, const char *text, size_t size, uint64_
 	if (!bad)
 		return;
 	t->stats.unrestored++;
-	log_warning("the saved findings are damaged; skepd reports those that are open once more");
+	log_warning("the saved findings are damaged; skepd reports open findings again");
 }

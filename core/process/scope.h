@@ -2,9 +2,9 @@
 /*
  * core/process/scope.h - scopes: the engines whose work a process is part of, from the outside in.
  *
- * A process that a recognizer takes for an engine (snakemake, make, a Slurm job) opens a scope.  Its descendants carry
- * the scope for life, whatever becomes of their parents.  The outermost scope of the highest class names the run; its
- * marks begin tasks, and marks of scopes further in make steps (track_scope.c decides).
+ * A process that a recognizer takes for an engine (snakemake, make, a Slurm job) opens a scope.  Its descendants keep
+ * the scope for life, even when another process adopts them.  The outermost scope of the highest class names the run.
+ * Its marks begin tasks, and marks of inner scopes begin steps (track_scope.c decides).
  */
 #ifndef SKEP_CORE_SCOPE_H
 #define SKEP_CORE_SCOPE_H

@@ -37,7 +37,7 @@ struct task {
 	uint32_t attempt;                   /* from 1; 0: not known */
 	struct containment contained;
 	struct task_request requested;
-	bool cpus_limit, memory_limit; /* what was requested is a cgroup's limit, not what the engine said */
+	bool cpus_limit, memory_limit; /* the request is a cgroup's limit, not the engine's own request */
 	uint64_t starter_cgroup; /* of the process that started its root; 0: not known */
 	uint64_t limits_cgroup;  /* whose limits skep has read last; 0: none */
 	struct late *late;       /* it waits for a name from a file (track_late.c); NULL: it does not */

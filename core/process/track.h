@@ -162,8 +162,8 @@ struct track_watch {
 };
 void track_watch(struct track *, const struct track_watch *); /* borrowed; NULL: none, and no process is known to it */
 /*
- * Calls cb for each recorded process whose last record has not left, with what has changed since the last pass (0:
- * nothing).  fresh: a new watcher needs all of each process; what has changed for the others stays for the next pass.
+ * Calls cb for each recorded process whose last record has not left.  changed: TRACK_* bits since the last pass, or 0.
+ * fresh: a new watcher needs everything of each process; the bits stay set for the other watchers' next pass.
  */
 #define TRACK_FIGURES 1u /* its counters or its state */
 #define TRACK_NAMES 2u   /* its image, run, task or program: always so at its first pass */

@@ -2,11 +2,11 @@
 /*
  * core/process/track_container.c - name and image of the container in which a process is.
  *
- * podman starts conmon, and conmon the container, so their arguments are inherited like a task. A name counts only in
- * the container whose id conmon was started with: whatever a user calls conmon, only its own descendants in a container
- * of that id get its name.
+ * podman starts conmon, and conmon the container, so a process inherits conmon's arguments like a task. A name counts
+ * only in the container whose id is among the same arguments. So a user's own program named conmon names only its own
+ * descendants in a container of that id.
  *
- * Other runtimes' containers are started by a daemon: their names stand in the runtime's state files.
+ * Other runtimes start containers from a daemon: skepd reads their names from the runtime's state files.
  */
 #include <string.h>
 

@@ -661,7 +661,7 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	}
 	if (!p)
 		return;
-	/* event_live() compares the record's time with that of the newest record before */
+	/* event_live() needs the time of the newest record before this one: track_touch() follows it below */
 	if (role != SKEP_ROLE_PROC_LIVE)
 		track_touch(t, p, time_ns);
 	if (role != SKEP_ROLE_PROC_LIVE || !(p->flags & PROC_CONFIRMED))

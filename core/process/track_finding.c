@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_finding.c - looks for what an operator should know without asking: tasks that do nothing, what is
- * left of tasks and runs that have ended, GPUs that are held idle, kills for memory.
+ * core/process/track_finding.c - reports trouble without a question: tasks that do nothing, processes and containers
+ * that outlive their task or run, GPUs that are held idle, kills for memory.
  *
- * A look compares sums that the tracker has anyway, some twenty times within the shortest threshold.  It passes over
- * the members of tasks and of ended runs, and over all processes only where a probe reports GPUs.
+ * A look compares sums that the tracker has anyway, some twenty times within the shortest threshold.  It visits the
+ * processes of tasks and of ended runs, and all processes only where a probe reports GPUs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -400,8 +400,8 @@ static void orphaned(struct track *t, const struct container_watch *w, uint64_t 
 		 "did anything; its first is pid %u (%.*s)", less(t->now_ns, p->run->end_ns) / NS_PER_S,
 		 idle_ns / NS_PER_S, p->upid.pid, NAME(tool_of(p)));
 	snprintf(advice, sizeof(advice),
-		 "remove the container %.12s (`podman rm -f`, `docker rm -f`): its memory and what it reserved are then "
-		 "free", w->id->text);
+		 "remove the container %.12s (`podman rm -f`, `docker rm -f`): this frees its memory and its "
+		 "reservations", w->id->text);
 	findings_open(t, &(struct finding_begin){
 				 .kind = FINDING_ORPHAN,
 				 .subject = w->id->text,

@@ -3,7 +3,7 @@
  * core/process/track_late.c - names of tasks that stand in their engines' files, and that arrive late.
  *
  * A task whose mark names a file waits for the reader's answer: its record leaves TRACK_LATE_NS after the end of its
- * root at the latest.  An answer that comes after that sends the record again, with the same id.  A file that names its
+ * root at the latest.  After a later answer skepd sends the record again, with the same id.  A file that names its
  * task by a text, as Snakemake's metadata, exists only after the task: the first request leaves FIRST_NS after the end.
  * A task that failed has no such file; when another attempt with the same text has one, both have its name.
  *
@@ -50,7 +50,7 @@ struct late {
 	bool asked, last;          /* last: the run has ended, so this try is the last one */
 };
 
-/* A request under way; `of` has NULL for those that have gone since. */
+/* A request under way; an entry of `of` is NULL once its task no longer waits. */
 struct late_ask {
 	struct late_ask *next;
 	struct track *track;
@@ -60,7 +60,7 @@ struct late_ask {
 	uint64_t begin_ns;
 };
 
-/* ---- who waits -------------------------------------------------------------------- */
+/* ---- waiting tasks ---------------------------------------------------------------- */
 
 static struct late_user *user_of(struct lates *l, uint32_t uid)
 {

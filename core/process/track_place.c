@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_place.c - decides which run a process belongs to.  It inherits its parent's run at the fork, and
- * keeps this run whatever happens to the parent.  Outside of runs begun by name, and of engines' runs, each job of an
- * interactive shell is a run, and a session is one if its leader is not init's child.
+ * core/process/track_place.c - decides which run a process belongs to.  A process inherits its parent's run at the
+ * fork, and keeps this run when the parent ends.  Outside of runs begun by name, and of engines' runs, each job of an
+ * interactive shell is a run, and a session is a run if its leader is not init's child.
  */
 #include <errno.h>
 #include <skep/clock.h>

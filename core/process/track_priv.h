@@ -138,8 +138,9 @@ void track_verdict_due(struct track *, struct proc *);
 /* Collects an excluded process again, from these counters on. */
 void track_include(struct track *, struct proc *, const struct skep_counters *begin);
 /*
- * Collects a process of a run that a user began by name, and its descendants, whatever the rules say: the user asked
- * for this run.  Writes the verdict to the verdict map.  false: the process is in no such run, or there are no rules.
+ * Collects a process of a run that a user began by name, and its descendants, even if a rule excludes them: the user
+ * asked for this run.  Writes the verdict to the verdict map.  false: the process is in no such run, or there are no
+ * rules.
  */
 bool track_judge_by_name(struct track *, struct proc *);
 /* Gives a new process its parent's verdict. */
@@ -233,12 +234,12 @@ void track_proc_context(const struct track *, const struct proc *, struct skep_c
 void track_sample_last(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
 
 /* track_finding.c */
-/* The image ends with these counters: what it did counts for its task and its run.  Before facets_take(). */
+/* The image ends with these counters: adds them to the activity of its task and its run.  Before facets_take(). */
 void track_finding_image(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
 void track_finding_oom(struct track *, struct proc *, uint64_t time_ns); /* the kernel has chosen it; proc.oom is set */
 void track_finding_process_over(struct track *, struct proc *);
 void track_finding_task_over(struct track *, const struct task *);
-/* Go on from what the previous skepd saved: they had been idle for idle_ns.  NULL: it has gone. */
+/* Continue the idle time that the previous skepd saved.  NULL: the task has gone. */
 void track_finding_resume_task(struct track *, struct task *, uint64_t idle_ns, uint64_t now_ns);
 void track_finding_resume_run(struct track *, struct run *, uint64_t idle_ns, uint64_t now_ns);
 void track_finding_resume_container(struct track *, const char *id, uint64_t idle_ns, uint64_t now_ns);

@@ -2,8 +2,8 @@
 /*
  * core/process/track_scope.c - asks the recognizers at each exec: does it begin a run, a task or a step?
  *
- * - A run begins at an engine whose class is higher than that of the run around it.  An engine of an equal or lower
- *   class opens only a scope: a make in a rule of Snakemake is a step of the rule's task.
+ * - A run begins at an engine of a higher class than the run around it.  An engine of an equal or lower class opens
+ *   only a scope: a make in a rule of Snakemake is a step of the rule's task.
  * - One exec can begin several engines: `srun snakemake` is Slurm's job and Snakemake.  All open scopes; only the
  *   engine of the highest class begins a run.
  * - A task begins at a mark of the run's engine: the outermost scope of the highest class within the run.

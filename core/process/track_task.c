@@ -100,7 +100,7 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 			*requests[i].number = recognizer_fact_number(facts, requests[i].fact);
 			task->requested.source = facts->source[requests[i].fact];
 		}
-	/* Of two rows of a task ClickHouse keeps the one with the later time, in whatever order they come. */
+	/* Of two rows of a task ClickHouse keeps the row with the later time, even if that row arrives first. */
 	if (task->ended)
 		record_out(t, task, t->now_ns);
 }

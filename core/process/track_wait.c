@@ -31,7 +31,7 @@ void track_roots_over(struct track *t, struct run *run)
 		t->env.run_over(t->env.arg, run);
 }
 
-/* Ends the runs for whose key no process has come for so long.  A run's end is that of its last root. */
+/* Ends the runs whose key no new process has had for RUN_GRACE_NS.  Such a run ended when its last root ended. */
 static void end_quiet_runs(struct track *t)
 {
 	for (struct run *run = t->runs.first; run; run = run->next)

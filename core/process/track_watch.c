@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_watch.c - lets a watcher see the processes of the table: those that live, at each pass, and each
- * image that ends.  Without a watcher this costs a comparison with NULL for each image.
+ * core/process/track_watch.c - shows a watcher the live processes of the table at each pass, and each image that ends.
+ * Without a watcher this costs a comparison with NULL for each image.
  */
 #include "core/process/track_priv.h"
 
