@@ -219,7 +219,7 @@ static int process(const struct recognize_options *o, unsigned long pid)
 
 /* ---- a run ------------------------------------------------------------------------- */
 
-/* What skepd knows of a live run; NULL: no skepd answers, or it has no live run of this name. */
+/* skepd's answer about a live run; NULL: no skepd answers, or it has no live run of this name. */
 static json_t *live_run(const struct recognize_options *o, const char *which)
 {
 	json_t *found = NULL;
@@ -269,8 +269,8 @@ static void print_recorded(const json_t *o)
 	json_array_foreach(json_object_get(o, "tasks"), i, one) {
 		print_task(&p, one, "");
 	}
-	printf("skepd keeps which recognizer matched, and what it read, only while a process lives; this is what the "
-	       "lake has.\n");
+	printf("this is the lake's record of the run: skepd knows which recognizer matched, and what it read, only "
+	       "while a process lives.\n");
 }
 
 static int run_of(const struct recognize_options *o, const char *which)

@@ -54,10 +54,10 @@ const struct command cmd_audit = {
 		"Entries in the order of time: programs executed and their ends; files opened for writing, while the detail "
 		"`opens` was attached; TCP connections, with the probe net; runs that began within the run; losses of "
 		"records. Each line of --json has the hash of the line before it (RFC 8785, SHA-256).\n"
-		"A chain proves that its entries are those that it was made of. Who can write the lake can make another chain, "
-		"so keep the head elsewhere: --print-head, --publish.\n"
-		"Exit codes of --verify: 0 the chain holds; 6 it is broken, or is not that of --head; 7 it holds, and the lake "
-		"says something else.\n",
+		"A chain proves that its entries are unchanged and complete since skep wrote them. A user who can write the "
+		"lake can make another chain, so keep the head elsewhere: --print-head, --publish.\n"
+		"Exit codes of --verify: 0 the chain holds; 6 it is broken, or --head names another chain; 7 it holds, "
+		"and the lake has other entries.\n",
 	.most = 1,
 	.run = run_audit,
 };

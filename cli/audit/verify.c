@@ -269,8 +269,8 @@ static void compare_head(struct chain_state *s, const struct verify_head *head)
 		breaks(s, VERIFY_CUT, "the head that you gave counts %" PRIu64 " entries, and this chain has %" PRIu64
 		       ": it was cut and given a new end", head->count, v->entries);
 	else
-		breaks(s, VERIFY_OTHER_HEAD, "its head is %s, not the one that you gave: the chain was written anew, or is "
-		       "another one", v->head);
+		breaks(s, VERIFY_OTHER_HEAD, "its head is %s, not the head that you gave: the chain was rewritten, or it is "
+		       "another run's", v->head);
 }
 
 int verify_chain(FILE *in, const struct verify_head *head, struct verify *ret)

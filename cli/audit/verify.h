@@ -56,8 +56,8 @@ struct verify_difference {
 	uint64_t seq; /* there */
 };
 /*
- * Compares a whole chain with what the lake gives now.  0; -errno: memory.  The caller frees *ret; the order is that of
- * the file, then that of the lake.
+ * Compares a whole chain with the lake's present entries.  0; -errno: memory.  The caller frees *ret: first the file's
+ * differences, then the lake's, each in its own order.
  */
 int verify_lake(const struct verify *, const struct entries *, struct verify_difference **ret, size_t *ret_n);
 

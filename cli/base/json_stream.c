@@ -253,7 +253,7 @@ void json_stream_value(struct json_stream *s, const char *key, json_t *value)
 
 void json_stream_real(struct json_stream *s, const char *key, double value)
 {
-	/* of whole numbers, jansson's text is that of an integer */
+	/* a whole number: its integer and ".0" are jansson's text, made faster */
 	if (fabs(value) >= 1e15 || floor(value) < value || signbit(value) || isnan(value)) {
 		json_stream_value(s, key, json_real(value));
 		return;

@@ -41,7 +41,7 @@ void json_stream_string(struct json_stream *, const char *key, const char *);
 void json_stream_time(struct json_stream *, const char *key, uint64_t realtime_ns); /* json_out_time() */
 /* Writes any value, and owns its reference; NULL: -ENOMEM. */
 void json_stream_value(struct json_stream *, const char *key, json_t *);
-/* Writes a newline and what is left, and frees the buffer. 0 or the -errno of the first failure. */
+/* Writes the rest of the buffer and a newline, and frees the buffer. 0 or the -errno of the first failure. */
 int json_stream_end(struct json_stream *);
 
 #endif

@@ -277,7 +277,7 @@ static const char *day(int64_t ns, char buf[32])
 	return buf;
 }
 
-/* The date of a key of a price, as a text; else what it is without. */
+/* The date of a price's key, as a text; `without` if the price lacks the key. */
 static const char *bound(const struct datanode *entry, const char *key, const char *without, char buf[32])
 {
 	struct datanode node;

@@ -23,8 +23,8 @@ int price_file_read(const char *text, size_t len, const char *name, struct price
 			COMMAND_AT(options, member)                                                             \
 	}
 /*
- * Opens the prices: of --prices FILE, else those that skep.conf names. *ret NULL: neither names any. SKEP_EXIT_OK; or
- * another exit status after a message.
+ * Opens the file of prices: --prices FILE, else the file that skep.conf names. *ret NULL: neither names a file.
+ * SKEP_EXIT_OK; or another exit status after a message.
  */
 int price_file_open(const char *command, const char *file, struct price_table **ret);
 

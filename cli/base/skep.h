@@ -14,7 +14,7 @@ enum skep_exit {
 	SKEP_EXIT_PRIVILEGE = 4, /* privilege or kernel */
 	SKEP_EXIT_ABI = 5,       /* a plugin's ABI */
 	SKEP_EXIT_BROKEN = 6,    /* skep audit --verify: the chain is broken */
-	SKEP_EXIT_DIFFERS = 7,   /* skep audit --verify: the chain holds, and the lake says something else */
+	SKEP_EXIT_DIFFERS = 7,   /* skep audit --verify: the chain holds, and the lake has other entries */
 };
 
 /*

@@ -83,11 +83,11 @@ char *cost_problem_text(const struct cost_problem *p)
 	case COST_PART_ENERGY:
 		return text_format("%s: energy was not counted in %s %s: the figure of energy is of the rest", host, lacking, time);
 	case COST_NO_SYSTEM:
-		return text_format("%s: what it used outside of runs is not known %s: this is in idle; the probe host counts it", host,
-				   time);
+		return text_format("%s: its use outside of runs is not known %s: idle includes it; the probe host counts it",
+				   host, time);
 	case COST_CLAIMS_SCALED:
-		return text_format("%s: runs claimed %.2f times its %s %s: the claims are scaled down to what it has", host, p->ratio,
-				   resource, time);
+		return text_format("%s: runs claimed %.2f times its %s %s: skep scales the claims down to its capacity", host,
+				   p->ratio, resource, time);
 	}
 	return NULL;
 }

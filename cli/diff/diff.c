@@ -41,7 +41,7 @@ const struct command cmd_diff = {
 	.summary = "say what changed between two runs, or between a run and its pipeline's history",
 	.about = "A, the earlier side, and B are runs: an id, the beginning of an id, a name (skep takes the newest run with the "
 		 "name), or `last`. One RUN is compared with its history: up to 20 earlier runs of its pipeline that succeeded, with "
-		 "300,000 processes together at most. If nobody named the pipeline, these are the runs of its tool in its folder.\n",
+		 "300,000 processes together at most. Without a pipeline's name, these are the runs of its tool in its folder.\n",
 	.options = options,
 	.notes =
 		"A line needs a difference of 5 % and of 1 s, 32 MiB or 2 processes; seconds of a task are summed over its "
@@ -55,7 +55,7 @@ const struct command cmd_diff = {
 		"Wall time is the lifetime of the processes without children, divided by how many of them ran at once. skep "
 		"divides its change into these parts: CPU, run queue (ready, waiting for a CPU), storage wait (with "
 		"sysctl kernel.task_delayacct=1), asleep, and more or fewer at once.\n"
-		"The exit status is 0, whatever the difference.\n",
+		"The exit status is 0 also when the runs differ.\n",
 	.most = -1,
 	.run = run_diff,
 };

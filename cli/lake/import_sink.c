@@ -54,7 +54,7 @@ static void answered(struct skep_instance *inst, const struct skep_batch *batch,
 
 static const struct instance_ops ops = { .batch_answer = answered };
 
-/* The lake keeps what is imported: its bounds are those of skepd.conf, if a skepd writes to it too. */
+/* The import removes nothing from the lake: no bound holds.  A skepd that writes to the lake applies skepd.conf's. */
 static struct config *config_of(const char *folder, struct diag *diag)
 {
 	json_t *root = json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "sinks", "plugin", "lake", "path", folder,

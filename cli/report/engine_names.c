@@ -216,7 +216,7 @@ static struct engine_names *read_folder(const struct lake_run *run, const char *
 
 /* ---- the tasks -------------------------------------------------------------------- */
 
-/* The command that Snakemake gave to its shell, without what it puts in front.  NULL: no such process. */
+/* The command that Snakemake gave to its shell, without Snakemake's own prefix.  NULL: the process is no such shell. */
 static const char *command_of(const struct lake_process *p)
 {
 	static const char prefix[] = "set -euo pipefail;";

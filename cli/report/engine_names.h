@@ -3,9 +3,9 @@
  * cli/report/engine_names.h - names and requests of tasks from the engine's own files, which the user who reads a
  * report may read.
  *
- * A shell command of Snakemake does not show its rule; .snakemake/metadata, which Snakemake writes when a job has
- * succeeded, does.  The memory that a rule asks for, and a time limit, stand only in .snakemake/log.  skep reads these
- * files only for the user whose run it is: nobody else's paths and links count.
+ * A shell command of Snakemake does not show its rule.  .snakemake/metadata does: Snakemake writes it when a job has
+ * succeeded.  Only .snakemake/log has the memory that a rule asks for, and its time limit.  skep reads these files only
+ * for the user who owns the run, so it follows no path or link of another user.
  */
 #ifndef SKEP_CLI_ENGINE_NAMES_H
 #define SKEP_CLI_ENGINE_NAMES_H

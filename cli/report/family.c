@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Identities begin with the same boot id: a hash tells them apart sooner. */
+/* Identities begin with the same boot id, so comparing hashes is faster than comparing texts. */
 struct identity {
 	uint64_t hash;
 	size_t image; /* its index in the report */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/sweep/sweep.c - `skep sweep`: what hosts hold and nobody uses.
+ * cli/sweep/sweep.c - `skep sweep`: finds idle hosts and GPUs, and containers and processes that outlive their run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const struct command_option options[] = {
 	{ "until", .value = "TIME", .help = "up to this time (default: now)", COMMAND_AT(struct sweep_options, until) },
 	{ "limit", 'n', "N", "print at most N findings, the most worth first (default 20; 0: all of them)",
 	  .max = LIMIT_MOST, COMMAND_AT(struct sweep_options, limit) },
-	{ "watch", .value = "INTERVAL", .help = "look again each 10s, 5m, ..., and print only what is new or gone",
+	{ "watch", .value = "INTERVAL", .help = "look again each 10s, 5m, ..., and print only findings that are new or over",
 	  COMMAND_AT(struct sweep_options, watch) },
 	{ "set", .value = "NAME=VALUE", .help = "change a threshold, such as idle-after-run.idle=3600; may be repeated",
 	  COMMAND_AT(struct sweep_options, set) },
@@ -64,8 +64,8 @@ const struct command cmd_sweep = {
 		"Findings come in the order of their worth: what the host's cores, memory and GPUs would have done for others in "
 		"these windows, in core-hours (a GiB-hour of memory counts 0.13 of them, a GPU-hour 30). With a file of prices (see skep cost) it "
 		"is money; a finding on a host without a price comes last.\n"
-		"A window is time in a row: a gap in the records ends it and is never idle. The last useful process is the one that "
-		"ended last in the last run before the window.\n",
+		"A window has no break: a gap in the records ends it and is never idle. The last useful process is the process "
+		"that ended last in the last run before the window.\n",
 	.run = run_sweep,
 };
 

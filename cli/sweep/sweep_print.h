@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/sweep/sweep_print.h - asks a lake what sweep needs, and prints what it found as text and as JSON.
+ * cli/sweep/sweep_print.h - reads the records for a sweep from a lake, and prints its findings as text and as JSON.
  */
 #ifndef SKEP_CLI_SWEEP_PRINT_H
 #define SKEP_CLI_SWEEP_PRINT_H

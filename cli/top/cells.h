@@ -10,7 +10,7 @@
 
 #define TOP_NAME_LEAST 15u /* columns of the name */
 
-/* In the order of the screen: the name is the last one, because it takes what is left. */
+/* In the order of the screen: the name is last, because it gets the rest of the width. */
 extern const enum top_column top_cells_order[TOP_COLUMNS];
 
 const char *top_cell_title(enum top_column);

@@ -348,7 +348,7 @@ static void act(struct loop *l, enum top_action action)
 static void prompt_end(struct loop *l, bool apply)
 {
 	if (apply && top_filter_set(l->top->filter, l->prompt, l->why, sizeof(l->why)) < 0)
-		return; /* the note says what is wrong, and the user mends it */
+		return; /* the note shows the error, and the user corrects the filter */
 	l->frame.prompt = NULL;
 	l->frame.selected = l->frame.first = 0;
 }

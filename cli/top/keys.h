@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/top/keys.h - the keys of `skep top`: one table for what they do and for the help.
+ * cli/top/keys.h - the keys of `skep top`: one table for their actions and for the help.
  */
 #ifndef SKEP_CLI_TOP_KEYS_H
 #define SKEP_CLI_TOP_KEYS_H

@@ -130,7 +130,7 @@ char *top_row_label(const struct top_model *m, const struct top_row *row)
 
 	if (row->group == TOP_PROCESS)
 		return process_label(row->item);
-	/* A run's name is often the command's, so the id tells two runs apart; a task belongs to its run. */
+	/* Two runs of one command often have one name, so a run's label has its id, and a task's label its run. */
 	if (row->group == TOP_RUN && *n->run)
 		return text_format("%s (%s)", name, n->run);
 	if (row->group == TOP_TASK && *n->run)

@@ -19,9 +19,9 @@ struct top_frame {
 	const struct top_rows *rows;
 	size_t selected;
 	size_t first;       /* the first row in sight; screen_draw() moves it so that the selected row is in sight */
-	const char *title;  /* the time, and what is shown */
+	const char *title;  /* the time, and the runs on the screen */
 	const char *filter; /* ""; not safe for a terminal, nor are the next ones */
-	const char *note;   /* what the figures lack, or an error; "" */
+	const char *note;   /* which figures are missing and why, or an error; "" */
 	const char *prompt; /* the filter that the user types; NULL: none */
 	bool help, frozen, replay;
 };

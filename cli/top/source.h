@@ -23,17 +23,18 @@ int source_live_open(const char *socket, const char *lake, struct source_live **
 struct source_live *source_live_close(struct source_live *);
 int source_live_fd(const struct source_live *); /* to poll; -1: not connected */
 /*
- * Reads what has arrived.  1: the model has all processes as of a new sample; 0: not yet; -EPIPE: skepd has gone, and a
- * later call connects again, at most once a second; -errno.
+ * Reads skepd's rows that have arrived.  1: the model has all processes as of a new sample; 0: not yet; -EPIPE: skepd
+ * has ended, and a later call connects again, at most once a second; -errno.
  */
 int source_live_read(struct source_live *, struct top_model *);
 /*
- * hold: what arrives from now on waits, and the model stays as it is; false: the next reads report it.  When too much
- * waits, the source begins anew instead.
+ * hold: rows that arrive from now on wait in memory, and the model stays as it is; false: the next reads add them to
+ * the model.  When too many wait, the source drops them and asks skepd for all processes anew.
  */
 void source_live_hold(struct source_live *, bool hold);
-bool source_live_whole(const struct source_live *); /* the model has what ended before, or nobody has it */
-/* What the figures lack, or why there are none: a text for the screen, not safe; "". */
+/* The model has all processes that ended before the watch, or no lake has them. */
+bool source_live_whole(const struct source_live *);
+/* Which figures are missing, or why all are: a text for the screen, not safe; "". */
 const char *source_live_note(const struct source_live *);
 int64_t source_live_offset_ns(const struct source_live *); /* realtime minus boot time */
 
@@ -45,8 +46,8 @@ struct source_lake;
 int source_lake_open(const char *lake, struct source_lake **ret);
 struct source_lake *source_lake_close(struct source_lake *);
 /*
- * Replaces what the model has by the runs at that moment (realtime), and what their processes had used until then.  CPU
- * now: that of the interval before.  0; -ENOENT: no run at that time; -errno; the reason in why.
+ * Replaces the model's contents by the runs at that moment (realtime), with the sums of their processes until then.
+ * CPU now is the CPU time of the interval before.  0; -ENOENT: no run at that time; -errno; the reason in why.
  */
 int source_lake_at(struct source_lake *, uint64_t at_ns, uint64_t interval_ns, struct top_model *, char *why,
 		   size_t why_size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/top/source_lake.c - fills the model with the runs of the lake at a moment.  A process that had ended by then has
- * its final figures.  Of one that lived, the samples say what it had used; within a sample's interval, and for figures
- * that samples lack, its use counts as even.  A process that has not ended when the lake is read has no row there: the
- * samples of its tool have its figures.
+ * its final figures.  A process that lived has the figures of its samples; within a sample's interval, and for figures
+ * that samples lack, skep assumes an even use.  A process that still lives when skep reads the lake has no row there:
+ * the samples of its tool have its figures.
  */
 #include <errno.h>
 #include <stdio.h>

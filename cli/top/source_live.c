@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/top/source_live.c - reads the processes that a running skepd sends (docs/reference/control.md, watch), and once
- * from its lake those that ended before.
+ * from its lake the processes that ended before.
  *
- * skepd says when its lake has all that had ended before the watch began.  The lake then also has some images that
- * skepd has sent since; the model knows these by their identity and does not count them twice.
+ * skepd sends a message when its lake has all images that ended before the watch began.  The lake then also has some
+ * images that skepd has sent since; the model finds these by their identity and does not count them twice.
  */
 #include <errno.h>
 #include <stdio.h>

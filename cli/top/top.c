@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/top/top.c - `skep top`: what runs now, or ran at a moment, and what it has cost since its run began.
+ * cli/top/top.c - `skep top`: the processes of now or of a past moment, with their cost since their run began.
  */
 #include <errno.h>
 #include <poll.h>

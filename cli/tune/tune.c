@@ -50,7 +50,7 @@ const struct command cmd_tune = {
 	.operands = "[RUN|PIPELINE|last]",
 	.summary = "say what to change about a run: requests, waits, waste, with the evidence",
 	.about = "RUN is a run's id, the beginning of an id, a name (skep takes the newest run with the name), or `last`, "
-		 "the default. PIPELINE is the name of what is run again and again: skep takes its newest run.\n"
+		 "the default. PIPELINE is a pipeline's name: skep takes its newest run.\n"
 		 "skep compares the run with the earlier ones of its pipeline, at most 20, and sizes rest on all of them.\n",
 	.options = options,
 	.notes =
@@ -58,9 +58,9 @@ const struct command cmd_tune = {
 		"most and what they asked for, what they are bound by, and what to ask for next time. `bound by` is `cpu`, "
 		"`run queue`, `disk`, `network` or `waiting` if this is at least half of the lifetime of the processes that have "
 		"no children.\n"
-		"The observed path is the chain of tasks, each of which began after the one before it had ended, up to the one that "
-		"ended last; in a run without tasks the chain of processes. `the run without` is what the run gains at most if "
-		"these took no time.\n"
+		"The observed path is a chain of tasks up to the task that ended last; each task of it began after the end of "
+		"the task before it. In a run without tasks it is a chain of processes. `the run without` is the most that the "
+		"run gains if these took no time.\n"
 		"A finding names its evidence, what to change, and what that saves at most. `exact` figures are the "
 		"kernel's counters; `delayacct` ones too, which it keeps only with sysctl kernel.task_delayacct=1; `sampled` "
 		"ones are one look per interval; `inferred` is the time that no counter explains.\n"

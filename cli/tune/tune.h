@@ -17,8 +17,8 @@
 struct tune_history {
 	struct analysis_history *runs; /* the caller frees it */
 	size_t n;
-	size_t left_out; /* older ones, for which there was no room, and those that could not be read */
-	bool more;       /* there are yet older ones, which skep did not count */
+	size_t left_out; /* older runs beyond the limits, and runs that skep could not read */
+	bool more;       /* there are yet older runs, which skep did not count */
 };
 /*
  * names: of the run's tasks, or NULL; they name the earlier runs' tasks as well. 0; -ENOMEM or an error of the lake,

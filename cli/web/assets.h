@@ -17,9 +17,9 @@ struct web_asset {
 
 /* Was this skep built with its pages? If not, prints the cause and the remedy, for this command. */
 bool web_built(const char *command);
-/* What a browser asks for by this path; NULL: nothing. "/" is the page itself. */
+/* The asset with this path; NULL: none. "/" is the page itself. */
 const struct web_asset *web_asset(const char *path);
-/* The parts of the one-file report: a page with the words @CSS@, @JS@ and @DATA@, and what stands for the first two. */
+/* The parts of the one-file report: a page with the words @CSS@, @JS@ and @DATA@, and the texts for @CSS@ and @JS@. */
 extern const struct web_asset web_report, web_style, web_script;
 
 #endif

@@ -362,7 +362,7 @@ int server_run(const struct server_options *o, int until, char *why, size_t room
 				 o->key ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, o->key, MHD_OPTION_HTTPS_MEM_CERT,
 				 o->certificate, MHD_OPTION_END);
 	if (!s.mhd) {
-		snprintf(why, room, o->key ? "the server does not start: is the key that of the certificate, both in PEM?" :
+		snprintf(why, room, o->key ? "the server does not start: does the key belong to the certificate, and are both PEM?" :
 					     "the server does not start");
 		return -EINVAL;
 	}

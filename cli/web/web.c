@@ -56,7 +56,7 @@ const struct command cmd_web = {
 	.about = "skep web prints an address; open it in a browser. With RUN, it opens on this run. Ctrl-C ends it.\n",
 	.options = options,
 	.notes =
-		"The address has a token, which the browser keeps as a cookie: nobody else on this machine can read the pages. A "
+		"The address has a token, which the browser keeps as a cookie: no other user of this machine can read the pages. A "
 		"program gives it in a header, Authorization: Bearer TOKEN. The pages show what skep runs, show, tune, diff and "
 		"status answer as JSON, and so what the user of skep web may read; they change nothing and load nothing from "
 		"elsewhere. As root, skep web becomes the owner of the lake, and gives up all capabilities.\n"
