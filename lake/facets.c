@@ -30,7 +30,7 @@ static void facet_total(struct lake_totals *t, const char *name, double value)
 			t->states[i] = n;
 }
 
-/* Adds a number to the facets of the process that the report reads. n: those that it has. */
+/* Adds a number to the facets of the process that the report reads. n: the number of its facets so far. */
 static int add_number(struct answer *a, struct lake_process *p, const char *name, double value, size_t n)
 {
 	void *grown = answer_grow(a->facet, n, &a->facet_room, sizeof(*a->facet));

@@ -78,7 +78,7 @@ struct lake_http_reply {
 	size_t n, room;
 	bool given;  /* the caller has the bytes */
 	bool ended, whole;
-	bool framed; /* the answer says where it ends: else nobody notices when it breaks off */
+	bool framed; /* HTTP/2, or a header for the length or chunks: else a cut answer looks whole to libcurl */
 	bool nomem;
 	time_t heard; /* monotonic time of the server's last bytes */
 	CURLcode code;

@@ -16,7 +16,7 @@ int lake_rows_open(struct lake_file *f, const struct lake_question *q, const str
 			: lake_file_prepare(f, q->sqlite, &r.sqlite);
 	if (err)
 		return err;
-	/* SQLite refuses a value that the statement does not use; the result tells no other fault */
+	/* SQLite refuses a value that the statement does not use; binding fails for no other reason */
 	for (size_t i = 0; r.sqlite && i < n; i++) {
 		if (values[i].type == LAKE_V_NUMBER)
 			(void)sqlite3_bind_int64(r.sqlite, (int)i + 1, values[i].number);

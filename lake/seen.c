@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/seen.c - single processes as evidence: the last one of a run, those that hold a GPU.
+ * lake/seen.c - single processes as evidence: the last process of a run, and the processes that hold a GPU.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ void lake_totals_add(struct lake_totals *to, const struct lake_totals *t)
 /* The end time of processes without one: the run's end, or the last time in the run's records. */
 static uint64_t last_known(const struct lake_report *r)
 {
-	/* an end before the start is that of a clock which was set back */
+	/* an administrator or NTP set the clock back: the recorded end is before the start */
 	bool ended = r->run.end_ns > r->run.start_ns;
 	uint64_t last = ended ? r->run.end_ns : 0;
 

@@ -20,8 +20,8 @@
 
 /*
  * Without hooks on calls: the process that closes a connection, or shuts it down, owns it from then on, and gets the
- * bytes that no scan has credited.  The kernel does both in the context of that process, or in that of the scanner, if
- * the process closes the descriptor while the kernel visits it for on_file.
+ * bytes that no scan has credited.  The kernel does both in the context of that process.  Exception: if the process
+ * closes the descriptor while the kernel visits it for on_file, the scanner's context closes the connection.
  */
 static __always_inline void own_by_current(struct conn *c, struct sock *sk)
 {

@@ -27,8 +27,8 @@ __u32 cgroups_wanted;    /* a detail is attached to a cgroup: the programs note 
 
 /* Without hooks on calls: user space learns from these counts whether it must scan all processes (scan.c). */
 __u64 unowned;           /* open connections that no scan has found yet */
-__u64 owned;             /* open connections that scans have found with a descriptor of their owner's */
-__u64 owned_now;         /* of them, those that the scan under way has found */
+__u64 owned;             /* open connections that scans have found by a descriptor of their owner */
+__u64 owned_now;         /* the number of these that the scan under way has found */
 __u64 accepted_by_kernel; /* connections since the load; a multipath listener's get a descriptor later */
 __u64 listeners_closed;  /* since the load */
 

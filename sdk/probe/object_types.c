@@ -3,8 +3,8 @@
  * sdk/probe/object_types.c - copies the part of the kernel's types that an object's CO-RE relocations read.
  *
  * For each of an object's types libbpf compares the names of all types of the kernel, 130,000: 0.7 ms a type, and a
- * large object has 30.  The part has the types with the object's names, and what they contain.  A relocation never
- * follows a pointer, so pointers point to void here.
+ * large object has 30.  The part has the types with the object's names, and the types of their members.  A relocation
+ * never follows a pointer, so pointers point to void here.
  */
 #include "sdk/probe/object_types.h"
 
@@ -123,7 +123,7 @@ static int text(struct part *p, uint32_t *offset)
 	return *offset ? 0 : -ENOMEM;
 }
 
-/* Gives a copied type the part's texts, and the part's ids of those that it contains, which the function adds. */
+/* Replaces the name and the type ids in a copied type by those of the part; adds the types that the part lacks. */
 static int translate(struct part *p, struct btf_type *t)
 {
 	int err = text(p, &t->name_off);

@@ -199,8 +199,9 @@ const struct table tables[] = {
 		.stream = "task",
 		.name = "task",
 		/*
-		 * A later record completes the task; an earlier one that comes again must not undo that.  One with the
-		 * name from a file is the later one: both have the same end, but its realtime may differ by some ns.
+		 * A later record completes the task; an earlier record that the spool sends again must not undo that.
+		 * The record with the name from a file is the later one: both have the same end, but its realtime may
+		 * differ by some ns.
 		 */
 		.after = "ON CONFLICT (run, task_id) DO UPDATE SET % "
 			 "WHERE excluded.name_source = 'file' OR (task.name_source <> 'file' AND "
