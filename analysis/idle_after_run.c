@@ -206,8 +206,8 @@ const struct finding_kind waste_idle_after_run = {
 	.title = "a host that stays on after its run",
 	.measures = "the longest time between two runs, or after the last one, in which the host did nothing",
 	.unit = "s",
-	.guards = "hosts of a pool, whose usual time between runs is nearly as long; windows that idle-host tells; runs that the "
-		  "system starts by the clock do not count; hours of which skep has no records",
+	.guards = "hosts of a pool, whose usual time between runs is nearly as long; windows that idle-host reports; hours of "
+		  "which skep has no records. Runs that the system starts by the clock do not count",
 	.saving = "all its cores, memory and GPUs in these windows",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

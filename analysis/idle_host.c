@@ -140,7 +140,7 @@ static int sweep_hosts(struct sweep *s, const struct finding_kind *kind, const d
 
 const struct finding_kind waste_idle_host = {
 	.id = "idle-host",
-	.title = "a host that nobody uses",
+	.title = "an idle host",
 	.measures = "cores that processes used in the hours of the windows, without skep and the system's own programs",
 	.unit = "{cpu}",
 	.guards = "hours with a busy GPU, with traffic, of which skep has no records, or of two machines of one name",

@@ -73,7 +73,7 @@ const struct finding_kind finding_memory_at_risk = {
 	.title = "killed for its memory, or nearly",
 	.measures = "the peak of the largest process by the memory asked; and each kill by the kernel",
 	.unit = "1",
-	.guards = "caches do not count: the peak is that of a process, not of its cgroup",
+	.guards = "caches: the peak is a process's, not its cgroup's",
 	.source = ANALYSIS_EXACT,
 	.thresholds = { [WARN] = { "warn", 0.90, "1", "ClusterCockpit: within a tenth of the limit" } },
 	.find = find,

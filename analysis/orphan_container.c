@@ -117,8 +117,8 @@ const struct finding_kind waste_orphan_container = {
 	.title = "a container that outlives its run",
 	.measures = "cores that it used in whole hours after the end of its last run",
 	.unit = "{cpu}",
-	.guards = "containers in which a run lives, that are older than their runs, that systemd keeps as a service, or that were in "
-		  "no run; those that do something",
+	.guards = "containers in which a run lives, that are older than their runs, that systemd keeps as a service, that were in no "
+		  "run, or that still work",
 	.saving = "the memory that it holds",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

@@ -22,9 +22,9 @@ static double read_of(const struct lake_report *r, const struct lake_open *o)
 }
 
 /*
- * A process that opens several files did not read each of them as often as it opened it, if it read less in all: its
- * bytes count for its files by their sizes, the small ones apart: it maps a library and reads little of it. Sets *ret,
- * for each image, to the share of read_of() that it really read.
+ * read_of() assumes that each open reads the whole file. The sum over an image's files may exceed the bytes that the
+ * image read. Sets *ret, for each image, to the factor that scales read_of() down to those bytes. Small files are left
+ * out: a program maps a library and reads little of it.
  */
 static int shares(const struct lake_report *r, double least, double **ret)
 {
@@ -123,7 +123,7 @@ const struct finding_kind finding_re_read = {
 	.title = "a file is read again and again",
 	.measures = "bytes read of a file by its size; needs `skep run --detail opens`",
 	.unit = "1",
-	.guards = "small files; a process counts with what it opened the file for reading, at most with all that it read",
+	.guards = "small files. Each open for reading counts as a read of the whole file, at most all bytes that the process read",
 	.saving = "the system time of all reads but the first",
 	.source = ANALYSIS_INFERRED,
 	.thresholds = {

@@ -56,10 +56,10 @@ static int run_sweep(int argc, char **argv);
 
 const struct command cmd_sweep = {
 	.name = "sweep",
-	.summary = "say what hosts hold and nobody uses: idle hosts and GPUs, what runs left behind",
+	.summary = "find waste: idle hosts and GPUs, and what runs left behind",
 	.options = options,
 	.notes =
-		"skep sweep reads a lake and changes nothing. It finds hosts that nobody uses or that stay on after their last run, "
+		"skep sweep reads a lake and changes nothing. It finds hosts that are idle or that stay on after their last run, "
 		"containers and processes that outlive their run, GPUs that are held and not used, and runs that do nothing. "
 		"Findings come in the order of their worth: what the host's cores, memory and GPUs would have done for others in "
 		"these windows, in core-hours (a GiB-hour of memory counts 0.13 of them, a GPU-hour 30). With a file of prices (see skep cost) it "

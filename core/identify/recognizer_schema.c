@@ -97,7 +97,7 @@ static json_t *file(void)
 {
 	json_t *o = object(json_pack("{s:o, s:o, s:o, s:o}", "path", pattern("^[/{]", "A path with {fields} in it."), "where",
 				     pattern(JSON_POINTER,
-					     "The path is a folder: JSON pointer of the text that tells which of its files."),
+					     "The path is a folder: JSON pointer of the text that chooses a file in it."),
 				     "equals", text("The field that this text equals."), "behind",
 				     text("Only what follows this text in the field.")));
 

@@ -120,7 +120,7 @@ static const struct skep_field task_fields[] = {
 	SUM(read_bytes, "By", "bytes read from storage"),
 	SUM(write_bytes, "By", "bytes dirtied for storage"),
 	STR(engine, "the engine that began it; empty: SKEP_TASK in its environment did"),
-	STR(sample, "what it works on: wildcard values, input, index"),
+	STR(sample, "its input: wildcard values, a file, an index"),
 	STR(job, "id of its scheduler's job"),
 	ID(attempt, "1: the first; 0: not known"),
 	STR(name_source, "where its name came from: argv, environ, cwd, program, cgroup, file"),
@@ -164,7 +164,7 @@ static const struct skep_field run_fields[] = {
 	STR(origin, "command: skep run began it; workflow, scheduler, launcher, origin: its engine did; shell: a job of an interactive shell; session: another session"),
 	STR(engine, "workflow engine, scheduler or launcher that leads it"),
 	STR(parent_run, "id of the run in which it began"),
-	STR(job, "id of the scheduler's job that it is, or runs in; of an array that of the array"),
+	STR(job, "id of the scheduler's job that it is, or runs in; for an array's element the array's id"),
 	CONTAINED("its first process"),
 	STR(join_key, "runs of one engine, uid and key on several hosts are parts of one run; empty: none"),
 };
@@ -250,7 +250,7 @@ static const struct skep_field audit_fields[] = {
 
 #define REC struct record_finding
 static const struct skep_field finding_fields[] = {
-	STR(id, "the finding: the same in the record that opens it and in the one that closes it"),
+	STR(id, "the finding's id, equal in the record that opens it and in the record that closes it"),
 	STR(kind, "stall, leftover-process, orphan-container, gpu-held-idle or oom-kill"),
 	STR(severity, "warn or error"),
 	STR(state, "open: skepd has found it; closed: it is over, and window_ns is how long it lasted"),
@@ -266,7 +266,7 @@ static const struct skep_field finding_fields[] = {
 	ID(pid, "its process id in the initial pid namespace, 0: none"),
 	TIME(started_ns, "since when it is so"),
 	F(window_ns, SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from then to this record"),
-	FIGURE(value, "what was measured, in unit"),
+	FIGURE(value, "the measured value, in unit"),
 	FIGURE(threshold, "above which value is a finding, in unit; 0: the host's memory, of an oom-kill"),
 	STR(unit, "of value and threshold (UCUM): s or By"),
 	STR(evidence, "what skepd saw, a sentence"),

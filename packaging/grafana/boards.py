@@ -465,7 +465,7 @@ def main():
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
     if stale:
-        sys.exit("boards.py: not current: %s; remedy: run packaging/grafana/boards.py and commit what it writes" % " ".join(stale))
+        sys.exit("boards.py: not current: %s; remedy: run packaging/grafana/boards.py and commit its output" % " ".join(stale))
 
 
 if __name__ == "__main__":
