@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bars.ts - draws executions on a time line: how many ran at once, and what they did with their time.
+// bars.ts - draws executions on a time line: how many ran at once, and how much they computed and waited.
 //
 // skep knows for how long a process computed, waited for a CPU and waited for storage, not when. So these shares fill
 // the height of a bar, not its length.

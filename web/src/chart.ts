@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart.ts - figures over a run's time: areas that add up, lines, and dashed lines of what was asked for.
+// chart.ts - figures over a run's time: areas that add up, lines, and dashed lines for requests.
 import { Grid } from "./grid";
 import { seconds } from "./format";
 import { byteTicks, drawTimeAxis, ticks, type Span } from "./span";

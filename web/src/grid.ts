@@ -7,8 +7,8 @@ import { h, ink, perFrame } from "./view";
 export interface Column<R> {
 	key: string;
 	label: string;
-	value: (r: R) => Value;              // what is sorted, filtered and saved
-	text?: (r: R) => string;             // what is shown; default: value
+	value: (r: R) => Value;              // for sorting, filters and the saved file
+	text?: (r: R) => string;             // on the screen; default: value
 	node?: (r: R) => Node | null;        // shown before the text
 	draw?: (ctx: CanvasRenderingContext2D, r: R, width: number, height: number) => void; // shown instead
 	axis?: (ctx: CanvasRenderingContext2D, width: number, height: number) => void; // above what draw draws
@@ -161,13 +161,13 @@ export class Grid<R> {
 		const sign = this.state.down ? -1 : 1;
 		return rows.map((row) => ({ row, v: c.value(row) })).sort((a, b) => {
 			if (a.v === b.v) return 0;
-			if (a.v === null || a.v === undefined) return 1; // what is not known comes last, either way
+			if (a.v === null || a.v === undefined) return 1; // unknown values come last in both orders
 			if (b.v === null || b.v === undefined) return -1;
 			return a.v < b.v ? -sign : sign;
 		}).map((x) => x.row);
 	}
 
-	/** From rows, filter, order and open branches to what is shown. */
+	/** Computes the visible rows from all rows, the filter, the order and the open branches. */
 	private arrange(top = 0, left = this.scroller.scrollLeft): void {
 		const words = (this.state.filter ?? "").toLowerCase().split(/\s+/).filter(Boolean);
 		const tree = this.o.tree;

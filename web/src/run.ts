@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.ts - one run: what it cost, what held it back, what failed, and every process.
+// run.ts - one run: its cost, its waits, its failures, and every process.
 import type { RunRow, Shown, Task, Tool, TuneTask, Tuned } from "./answers";
 import { drawBars } from "./bars";
 import { chart, type Series } from "./chart";
@@ -196,7 +196,7 @@ function timeline(id: string, model: Model, keep: Kept, states: States, height: 
 		if (!e.ctrlKey && !e.metaKey && !e.altKey && (e.target as HTMLElement).tagName !== "INPUT" && span.key(e.key)) e.preventDefault();
 	});
 	return h("section", null, h("h2", null, "Time line"), legend(),
-		h("p", { class: "quiet" }, "The height of a bar is how many ran at once (×n at most), its colours what they did with their time. + and − zoom, , and . move, 0 shows all."), grid.el);
+		h("p", { class: "quiet" }, "The height of a bar is how many ran at once (×n at most), its colours how much they computed and waited. + and − zoom, , and . move, 0 shows all."), grid.el);
 }
 
 function tasks(id: string, model: Model, states: States): HTMLElement {
@@ -211,7 +211,7 @@ function tasks(id: string, model: Model, states: States): HTMLElement {
 			{ key: "start_s", label: "start", value: (t) => Number(clock.at(t.start).toFixed(3)), text: (t) => seconds(clock.at(t.start)), number: true },
 			{ key: "wall_ns", label: "wall", value: (t) => t.wall_ns, text: (t) => ns(t.wall_ns), number: true },
 			{ key: "cpu_ns", label: "CPU", value: (t) => t.cpu_ns, text: (t) => ns(t.cpu_ns), number: true },
-			{ key: "cores_peak", label: "cores, peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true, node: (t) => meter(t.requested.cpus && t.cores_peak ? t.cores_peak / t.requested.cpus : null), title: "the bar: of what it asked for" },
+			{ key: "cores_peak", label: "cores, peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true, node: (t) => meter(t.requested.cpus && t.cores_peak ? t.cores_peak / t.requested.cpus : null), title: "the bar: share of its request" },
 			{ key: "requested_cpus", label: "asked", value: (t) => t.requested.cpus, text: (t) => cores(t.requested.cpus), number: true },
 			{ key: "rss_peak_bytes", label: "RSS peak", value: (t) => t.rss_peak_bytes, text: (t) => bytes(t.rss_peak_bytes), number: true, node: (t) => meter(t.requested.memory_bytes ? t.rss_peak_bytes / t.requested.memory_bytes : null, "memory") },
 			{ key: "requested_memory_bytes", label: "asked", value: (t) => t.requested.memory_bytes, text: (t) => bytes(t.requested.memory_bytes), number: true },
@@ -270,7 +270,7 @@ function tune(tuned: Tuned | undefined, error: unknown, toProcess: (upid: string
 				{ key: "ask_walltime_s", label: "walltime", value: (t) => t.ask_for.walltime_s?.value ?? null, text: (t) => seconds(t.ask_for.walltime_s?.value), number: true },
 			],
 		}).el),
-		h("section", null, h("h2", null, "Observed path"), h("p", { class: "quiet" }, `The chain of ${path.of}, each of which began after the one before it had ended, up to the one that ended last. Gaps between them: ${seconds(path.gaps_s)}.`),
+		h("section", null, h("h2", null, "Observed path"), h("p", { class: "quiet" }, `A chain of ${path.of}: each began after its predecessor's end, and the last one ended last in the run. Gaps between them: ${seconds(path.gaps_s)}.`),
 			new Grid<Tuned["observed_path"]["parts"][0]>({
 				name: "Observed path", rows: path.parts, state: states("path"), height: "20rem",
 				columns: [

@@ -65,7 +65,7 @@ export function watch<T>(path: string, everyMs: number, fn: (answer: T) => void)
 				etag = got.etag;
 			}
 		} catch {
-			// the next question may be answered; the page keeps what it has
+			// the next request may succeed; the page keeps its data
 		}
 		if (!stopped) timer = window.setTimeout(() => void ask(), everyMs);
 	};

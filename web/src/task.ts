@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// task.ts - a task over the runs of its pipeline: what its executions used, against what they asked for.
+// task.ts - a task over the runs of its pipeline: the use of its executions against their requests.
 import type { RunRow, Shown, Task } from "./answers";
 import { bytes, cores, count, date, end, ns, seconds } from "./format";
 import { Grid } from "./grid";
@@ -38,7 +38,7 @@ export function taskPage(pipeline: string, name: string): Page {
 	read().catch((error) => replace(body, failed(error)));
 	return {
 		el: h("div", null, h("h1", null, `Task ${name}`, h("span", { class: "quiet" }, ` in pipeline ${pipeline}`)),
-			h("p", { class: "quiet" }, `A column for each of the newest ${RUNS} runs, a point for each execution, ✕ if it failed; the bar is the median, the dashed line what was asked for.`), body),
+			h("p", { class: "quiet" }, `A column for each of the newest ${RUNS} runs, a point for each execution, ✕ if it failed; the bar is the median, the dashed line the request.`), body),
 		title: name, stop: () => { left = true; },
 	};
 }
