@@ -881,7 +881,7 @@ static size_t watched(struct client *c, json_t **ret_first)
 	}
 }
 
-/* A member gets every process, and again only those that change; a user outside the group none of others' processes. */
+/* A member gets every process once, then changed processes; a user outside the group gets no other user's process. */
 static void processes_that_are_watched(void **state)
 {
 	struct client *c = client_new(), *other[CONTROL_WATCHES_STRANGERS + 1];
@@ -916,7 +916,7 @@ static void processes_that_are_watched(void **state)
 	}
 	client_free(c);
 	run_for(50);
-	assert_int_equal(control->n_watches, 0); /* nobody watches: the tracker tells nobody */
+	assert_int_equal(control->n_watches, 0); /* no watcher: the tracker sends nothing */
 }
 
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, set_up_control, tear_down_control)

@@ -5,18 +5,18 @@
  *
  *   bench_history [sizes|regressions] [HISTORIES]
  *
- * sizes: computes what to ask for from the first half of 20 runs, and counts in the second half the executions that
- * would have failed and the memory that would have stayed unused. skep's size is that of analysis/; the others come
- * from the same first half:
+ * sizes: computes requests from the first half of 20 runs, and counts in the second half the executions that would have
+ * failed and the memory that would have stayed unused. analysis/ computes skep's size; the others come from the same
+ * first half:
  *
  *   last run   the largest peak of the newest run (Seqera)
  *   p90 + 15 % of all peaks (Kubernetes' VPA)
  *   max x 1.2  of all peaks (jobstats)
  *
- * An execution fails when it needs more than was asked. Waste is asked - needed of those that do not fail, by needed.
+ * An execution fails when it needs more than its request. Waste is (request - need) / need of the other executions.
  *
  * regressions: how often skep reports a task that is 30 % slower in the newest half of 10 or 20 runs, or in the newest
- * of 5, and one that is not.
+ * of 5, and a task that is not slower.
  */
 #include <math.h>
 #include <stdio.h>

@@ -177,7 +177,7 @@ def part_live(_):
 
 
 def part_storm(_):
-    """A minute of processes at 2,000 a second; of the lake, what it had before them is taken off."""
+    """A minute of processes at 2,000 a second; the lake's size before them is subtracted."""
     lake = os.path.join(cost.WORK, "lake")
 
     def size():
@@ -213,7 +213,7 @@ PARTS = {"processes": part_processes, "stressors": part_stressors, "compile": pa
 
 
 def ratios(found):
-    """{row: figure without this machine's speed}, of those that have one"""
+    """{row: figure without this machine's speed}, for the rows with such a figure"""
     loop = statistics.median(found["loop"])
     return {name: statistics.median(found[name]) / ((loop if unit == "us" else loop / 1e6) if by == "loop" else 1)
             for name, (unit, _, by) in ROWS.items() if by and name in found}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // web.mjs ADDRESS RUN [FILE] - how long the pages of a run take in chromium: wall time to the first paint and to the
-// content, the main thread's CPU time (which other load of the machine does not change), and that of interactions.
+// content, the main thread's CPU time (which other load of the machine does not change), and the time of interactions.
 // FILE: its one-file report, too.  BROWSER_MODULES: a folder with puppeteer-core; tests/browser/browser.sh makes one.
 // Medians of ROUNDS (5).
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pages.mjs ADDRESS REPORT [PICTURES] - every page of skep web in Debian's chromium: what it says against the answers of
+// pages.mjs ADDRESS REPORT [PICTURES] - every page of skep web in Debian's chromium: its figures against the answers of
 // the API, no error in the console, no request to elsewhere, axe-core without a serious finding, and the keyboard.
 // ADDRESS: as skep web printed it. REPORT: a file of skep show --html. PICTURES: a folder for screenshots.
 import { spawn } from "node:child_process";

@@ -120,7 +120,7 @@ with tempfile.TemporaryDirectory(prefix="skep-json.") as work:
         f.truncate(20000)
     valid("lake-status", [json.loads(ask("lake", "status", "--lake", lake, "--json", status=1))], "status of a damaged lake")
 
-    # the comparison finds what it is for
+    # the comparison finds each planted difference
     show = validator("show")
     good = json.loads(ask("show", "--lake", lake, "last", "--json"))
     for what, path, value in (("a new key", ("tasks", 0, "colour"), "red"), ("a renamed key", ("run", "id"), None),

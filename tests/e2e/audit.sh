@@ -14,7 +14,7 @@ cat >"$dir/conf" <<END
   "probes": [ { "plugin": "proc", "required": true } ], "sinks": [ { "plugin": "file", "path": "$dir/records" } ] }
 END
 
-# The agent: what it executes, in order, with a number each. Its own interpreter starts them without a shell.
+# The agent executes programs in order, each with a number. Its own interpreter starts them without a shell.
 cat >"$dir/agent.py" <<'END'
 import os, socket, subprocess, sys
 folder = sys.argv[1].encode()

@@ -221,7 +221,7 @@ there after; rule {tried}; wait""".replace("{tried}", tried).replace("{through}"
     mine, tasks, processes = of_flow()
     check("a workflow over a restart of skepd (%s) is one run" % how.name, [(r["state"], r["exit_code"]) for r in mine] == [("ended", code)], mine)
     got = sorted((t["task"], t["attempt"], t["exit_code"]) for t in tasks)
-    check("each task is one, also the one that ran through the gap, and attempts count on (%s)" % how.name,
+    check("each task has one record, also the task that ran through the gap, and attempts count on (%s)" % how.name,
           got == [("through", 1, 0), ("tried", 1, 1), ("tried", 2, 1), ("tried", 3, 0), ("within", 1, 0)], got)
     task_of = {r["argv"][1]: (r.get("task"), r.get("task_id")) for r in processes if r["argv"][:1] == ["/bin/true"]}
     check("processes before and after the gap are in the task (%s)" % how.name,
@@ -293,7 +293,7 @@ expect("of more than 64 KiB the first 64 KiB", "large", ["JOB_ID=first"])
 run("over", {n: "y" * 120 for n in shown}, parent="make")
 whole = ["%s=%s" % (n, "y" * 120) for n in shown]
 wait_for("over")
-got = variables("over") or []  # the record of the process has fewer of them than that of its exec
+got = variables("over") or []  # the record of the process has fewer variables than the record of its exec
 check("more than a record holds: none is damaged", len(got) > 5 and set(got) <= set(whole), got)
 check("both are counted", until(lambda: (counter("environ_faults"), counter("environ_full")) == (1, 1)), (counter("environ_faults"), counter("environ_full")))
 
@@ -303,10 +303,10 @@ for marker in ("a1", "a2", "b1", "c1", "c2", "prompt"):
     wait_for(marker)
 a1, a2, b1, c1, c2, prompt = runs_of(["a1", "a2", "b1", "c1", "c2", "prompt"])
 check("a script typed at a shell is a run", (a1.get("origin"), a1.get("name"), a1.get("parent_run")) == ("shell", "a.sh", prompt.get("run")), a1)
-check("what it starts is in it, also in a process group of its own", a2.get("run") == a1.get("run"), a2)
+check("a process that the script starts is in the script's run, also in a process group of its own", a2.get("run") == a1.get("run"), a2)
 check("a script beside it is another run", (b1.get("origin"), b1.get("name")) == ("shell", "b.sh") and b1.get("run") != a1.get("run"), b1)
 check("a subshell and the rest of its pipeline are one", c1.get("run") == c2.get("run") not in (None, b1.get("run"), a1.get("run")), c1)
-check("what the prompt starts is in none of them", prompt.get("origin") == "session", prompt)
+check("a process that the prompt starts is in none of these runs", prompt.get("origin") == "session", prompt)
 until(lambda: [r.get("state") for r in runs_of(["a1", "b1"])] == ["ended", "ended"])
 a1, b1 = runs_of(["a1", "b1"])
 check("a run ends with its script", (a1.get("state"), a1.get("exit_code"), b1.get("exit_code")) == ("ended", 3, 0), (a1, b1))

@@ -57,7 +57,7 @@ for by in pipeline run user host label; do
 	bill one --by "$by"
 	same "by $by" True "$(of 'parts == b["bill_nano"] and len([x for x in rows if not x["others"]]) == 1')"
 done
-same "of the host's time that nobody recorded there is no figure" "no_records" \
+same "a time without records has no figure" "no_records" \
 	"$("$SKEP" cost --lake "$lake" --prices "$work/prices.json" --json --since 1h |
 	   python3 -c 'import json, sys; b = json.load(sys.stdin); print(b["problems"][0]["kind"])')"
 "$SKEP" cost --lake "$lake" --prices "$work/prices.json" one >"$work/text" || fail "text: status $?"

@@ -51,10 +51,10 @@ python3 "$here/export_check.py" "$work" || fail "export_check.py"
 cp -r "$work/lake" "$work/whole"
 truncate -s 20000 "$work/lake/lake-2026-10.db"
 ask 1 --what runs
-contains "a damaged file: what it lacks" "$work/err" "lake-2026-10.db: damaged"
+contains "a damaged file: the message names it" "$work/err" "lake-2026-10.db: damaged"
 same "the rows of the other files" "$(grep -vc '"start":"2026-10' "$work/runs.ndjson")" "$(wc -l <"$work/out")"
 cp "$work/whole/lake-2026-10.db" "$work/lake/"
-# pages of processes are damaged, those of runs are not
+# pages of processes are damaged, pages of runs are not
 python3 - "$work/lake/lake-2026-10.db" <<'END' || fail "damage"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])

@@ -58,7 +58,7 @@ for what in ("tasks", "processes"):
     mine = [r for r in rows[what] if r["run"] == newest]
     check(f"{what} of the newest run", len(show[what]), len(mine))
     for theirs, row in zip(show[what], mine):
-        # what the two call alike is equal, but what has a form of its own: bits and words, nested requests
+        # values of one name are equal, except those with different forms: bits and words, nested requests
         for key in row.keys() & theirs.keys() - {"approx"}:
             close = isinstance(row[key], float) and abs(row[key] - theirs[key]) < 1e-12  # show has 15 digits
             if row[key] != theirs[key] and not close:

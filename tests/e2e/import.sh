@@ -41,7 +41,7 @@ fi
 for lake in $lakes; do
 	export_all "$lake" >"$work/$lake.ndjson"
 	import 0 "new-$lake" "$work/$lake.ndjson"
-	same "$lake: a line says what was done" \
+	same "$lake: a line with the number of runs" \
 		"$work/new-$lake: imported $(grep -c '^{"row":"runs"' "$work/$lake.ndjson") runs" "$(sed 's/run with/runs with/; s/ with .*//' "$work/out")"
 	export_all "new-$lake" >"$work/again.ndjson"
 	if cmp "$work/$lake.ndjson" "$work/again.ndjson"; then ok "$lake: the same rows again"; else fail "$lake: other rows"; fi
@@ -125,7 +125,7 @@ while IFS=$'\t' read -r n name want; do
 	same "$name: one message" 1 "$(wc -l <"$work/err")"
 done <"$work/cases"
 [ "$("$SKEP" lake export --lake "$work/none" 2>/dev/null | wc -l)" = 0 ] || fail "a part of a wrong run is in the lake"
-# what is before the error is there, and the mended file brings the rest
+# the lake has the rows before the error, and the mended file brings the rest
 { cat "$work/one.ndjson"; echo '{"row":"runs"}'; } >"$work/two"
 import 1 mixed "$work/two"
 contains "the runs before the error" "$work/out" "imported 1 run with"

@@ -163,7 +163,7 @@ def run(folder, cases):
 
 
 def judge(cases, out):
-    told = json.load(open(cases))
+    driven = json.load(open(cases))
     records = [json.loads(line) for line in open(out) if line.endswith("\n")]
     bad = []
     # Bytes that a device counted and no hook saw: a kernel may skip BPF where an interrupt stops a protected task. The
@@ -173,9 +173,9 @@ def judge(cases, out):
         if r["stream"] == "ledger" and r["item"] == "unattributed" and r["account"] in unseen:
             unseen[r["account"]] += max(0, r["amount"])
     missing = dict.fromkeys(unseen, 0)
-    print(f"device {told['device']}, kernel {os.uname().release}")
+    print(f"device {driven['device']}, kernel {os.uname().release}")
     print(f"{'case':30} {'read':>12} {'io says':>12} {'written':>12} {'io says':>12} {'operations':>10} {'mean µs':>8} {'max µs':>8}")
-    for name, c in told["cases"].items():
+    for name, c in driven["cases"].items():
         images = [r for r in records if r["stream"] == "process.exit" and r["pid"] == c["pid"]]
         if not images:
             bad.append(f"{name}: no record of process {c['pid']}")
@@ -204,7 +204,7 @@ def judge(cases, out):
             print(f"{'':30}   of the process by the kernel's own counter: {by_proc} bytes dirtied")
             if by_proc != SIZE:
                 bad.append(f"{name}: proc says {by_proc} bytes written")
-    for name, why in told["skipped"].items():
+    for name, why in driven["skipped"].items():
         print(f"{name:30} skipped: {why}")
 
     for account, n in missing.items():
@@ -215,8 +215,8 @@ def judge(cases, out):
 
     # the device: all I/O in both directions against /proc/diskstats over the same time
     for i, op in enumerate(("read", "write")):
-        truth = told["after"][told["device"]][i] - told["before"][told["device"]][i]
-        said = [r for r in records if r["stream"] == "disk.io" and r["device"] == told["device"] and r["operation"] == op]
+        truth = driven["after"][driven["device"]][i] - driven["before"][driven["device"]][i]
+        said = [r for r in records if r["stream"] == "disk.io" and r["device"] == driven["device"] and r["operation"] == op]
         total = sum(r["bytes"] for r in said)
         sizes = sum(r["size"]["count"] for r in said)
         waits = sum(r["latency"]["count"] for r in said)
@@ -241,7 +241,7 @@ def judge(cases, out):
         print(f"{account}: " + ", ".join(f"{k} {v}" for k, v in book.items()))
         reference = book.get("device", 0)
         left = book.get("unattributed", 0)
-        cases_bytes = sum(c["read" if account == "disk.read" else "written"] for c in told["cases"].values())
+        cases_bytes = sum(c["read" if account == "disk.read" else "written"] for c in driven["cases"].values())
         if reference < cases_bytes:
             bad.append(f"{account}: the reference {reference} is less than the cases' {cases_bytes}")
         if book.get("processes", 0) < cases_bytes - missing[account]:

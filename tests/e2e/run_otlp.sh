@@ -65,14 +65,14 @@ spans = [(r, s) for l in lines if l["signal"] == "traces" for r, s in otlp.spans
 events = [e for l in lines if l["signal"] == "logs" for _, e in otlp.log_records(l["request"])]
 def of(pipeline):
     return [s for r, s in spans if r["service.name"] == pipeline]
-def told(name):
+def sent(name):
     return open(work + "/" + name).read().strip().split("-")
 for name in ("alone", "part"):
     mine = of(name)
     root = [s for s in mine if s["name"] == "RUN " + name]
     check(name + ": one root", len(root) == 1, root)
-    _, trace, span, flags = told(name)
-    check(name + ": the command's environment has the root span", (root[0]["trace_id"], root[0]["span_id"]) == (trace, span), (root[0], told(name)))
+    _, trace, span, flags = sent(name)
+    check(name + ": the command's environment has the root span", (root[0]["trace_id"], root[0]["span_id"]) == (trace, span), (root[0], sent(name)))
     check(name + ": all in one trace", {s["trace_id"] for s in mine} == {trace})
     check(name + ": the run's span is the parent of each process's span", all(s["parent_span_id"] == span for s in mine if s is not root[0]), mine)
 check("alone: the run's span has no parent", "parent_span_id" not in [s for s in of("alone") if s["kind"] == 2][0])

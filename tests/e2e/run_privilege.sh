@@ -42,7 +42,7 @@ caps="-all,+bpf,+perfmon"
 as_nobody --inh-caps=$caps --ambient-caps=$caps "${skep_run[@]}" --lake "$nobody/lake" --no-report --json "$nobody/r.json" \
 	sh -c 'cat /proc/version >/dev/null; true; exit 6' 2>"$work/err"
 same "nobody with CAP_BPF and CAP_PERFMON: skep runs CMD" 6 "$?"
-same "the folder of its lake is for that user alone" 700 "$(stat -c %a "$nobody/lake")"
+same "only this user may read the lake's folder" 700 "$(stat -c %a "$nobody/lake")"
 if [ -s "$nobody/r.json" ]; then
 	same "nobody with CAP_BPF and CAP_PERFMON: the report has the run" "6 65534" "$(json "$nobody/r.json" '"%d %d" % (run["exit_code"], run["uid"])')"
 	same "nobody with CAP_BPF and CAP_PERFMON: the report has CMD's child" "['cat', '/proc/version'] True" \

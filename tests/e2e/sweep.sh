@@ -16,7 +16,7 @@ END
 start
 sweep() { "$SKEP" sweep --lake "$lake" --set leftover-process.alive=3 --set stuck.idle=3 "$@"; }
 
-# its programs end with the test, whoever is their parent then
+# its programs end with the test, also when another process has adopted them
 ours() { ps -eo pid=,args= | awk -v dir="$dir/bin/" 'index($2, dir) == 1 { print $1 }'; }
 trap 'children="$children $(ours)"; cleanup' EXIT
 "$SKEP" run --lake "$lake" --no-live --no-report --name leaver sh -c "setsid '$dir/bin/lives-on' 997 >/dev/null 2>&1 & '$dir/bin/ssh-agent' 996 >/dev/null 2>&1 &
@@ -58,7 +58,7 @@ assert 0 <= idle <= capacity and 0 < busy <= capacity * 1.05 and 0 < runs <= bus
 assert memory == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), (memory, row)
 END
 
-what="--watch says what is gone"
+what="--watch reports closed findings"
 "$SKEP" sweep --lake "$lake" --set leftover-process.alive=3 --set stuck.idle=3 --watch 200ms >"$dir/watched" 2>"$dir/err" &
 watcher=$!
 children="$children $watcher"

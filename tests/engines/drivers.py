@@ -350,7 +350,7 @@ for i in range(6):
 
 def systemd(w, step, jobs, Task):
     """The main processes of two units: systemd moves its child into the unit's cgroup, and then the child executes the unit's program
-    (src/core/exec-invoke.c). The recognizer is that of docs/reference/recognizers.md."""
+    (src/core/exec-invoke.c). docs/reference/recognizers.md has the recognizer."""
     s = Stand(w, step)
     manager, folders = s.install("systemd"), []
     for run, unit in (("a", "backup"), ("b", "nightly-import")):

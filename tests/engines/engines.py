@@ -126,7 +126,7 @@ def parallel(w):
     step = make_step(w)
     for run in ("a", "b"):
         os.makedirs("%s/%s" % (w, run))
-    # Without the files in which it keeps what it has learnt about the host, as in a user's first parallel.
+    # An empty PARALLEL_HOME: parallel has not measured the host yet, as in a user's first run of it.
     run_pair(w, "(echo 0 daemon; echo 1 fail-first; seq -f '%%g plain' 2 %d) | PARALLEL_HOME=%s/{run}/home parallel -j4 --retries 2 "
              "--colsep ' ' --joblog joblog '%s {run} {1} {2}'" % (JOBS - 1, w, step))
     tasks = []
@@ -219,7 +219,7 @@ def toil(w):
 
 
 def cron(w):
-    """Debian's cron in a mount namespace of its own, with two files in /etc/cron.d. The truth is what it says to syslog."""
+    """Debian's cron in a mount namespace of its own, with two files in /etc/cron.d. The truth is cron's own syslog."""
     step = make_step(w)
     for run in ("a", "b"):
         os.makedirs("%s/%s" % (w, run))
@@ -363,13 +363,13 @@ def judge(engine, w, truth, tolerance, out):
     name = "snakemake" if engine == "snakemake-slurm" else engine
     for record in records(out):
         stream, f = record.get("stream"), fields_of(record)
-        if stream == "run" and f.get("engine") == name and f["cwd"].startswith(w + "/"):  # not a make of somebody else
+        if stream == "run" and f.get("engine") == name and f["cwd"].startswith(w + "/"):  # not another make on this host
             runs[f["run"]] = f
         elif stream == "task" and f.get("engine") == name:
             tasks.append(f)
         elif stream == "process.exit":
             images.setdefault(f["pid"], []).append(f)
-    # a record that comes again, with a name that arrived late, takes the place of the first
+    # skepd sends a task's record again when its name arrives late: the later record replaces the first
     tasks = list({f["task_id"]: f for f in tasks if f["run"] in runs}.values())
     folder = {r: os.path.basename(f["cwd"]) for r, f in runs.items()}
     check("%s: two runs, each in its folder" % engine, sorted(folder.values()) == ["a", "b"], folder)
@@ -413,7 +413,7 @@ def judge(engine, w, truth, tolerance, out):
 
     by_id = {f["task_id"]: f for f in tasks}
     late = bad = 0
-    # Beside other tests a process waits for a CPU between what it does and what it writes down.
+    # Beside other tests a process waits for a CPU between its action and its note of the time.
     busy = 1 + int(os.getloadavg()[0] / os.cpu_count())
     tolerance, slack = (tolerance or 0) * busy, 0.5 * busy
     for t in truth:
@@ -584,7 +584,7 @@ def rules(w, truth, out):
     flaky = [fields_of(r) for r in records(out) if r.get("stream") == "task"]
     flaky = [(f["task"], f["task_id"]) for f in flaky if f["run"] == ids["a"] and f["attempt"] == 1]
     again = [task for task, i in flaky if [j for _, j in flaky].count(i) == 2]
-    check("snakemake: a record that left without its rule comes again with it", again == ["step", "flaky"], again)
+    check("snakemake: skepd sends a record without its rule again with the rule", again == ["step", "flaky"], again)
 
 
 def run_engine(engine):

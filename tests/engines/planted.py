@@ -448,7 +448,7 @@ def judge(name, folder):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("FAIL - ended by SIGTERM"))  # and what it started ends
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("FAIL - ended by SIGTERM"))  # and its children end
     write(top + "/work", WORK, 0o755)
     unknown = [name for name in wanted if name not in WORKLOADS]
     if unknown:

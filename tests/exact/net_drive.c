@@ -696,7 +696,8 @@ static void shared_client(const struct part *p)
 
 /*
  * A connection goes from process to process, and scans run meanwhile: each process has the bytes that it moved, without
- * hooks on calls too. Nobody connects, so that only the scans of its owner find out that the owner has left it.
+ * hooks on calls too. No process connects meanwhile, so only the scans of its owner can notice that the owner has left
+ * the connection.
  */
 #define SCANS 2500 /* ms: four scans of the test's interval, of which a new owner needs three */
 static void relay_client(const struct part *p)

@@ -202,11 +202,11 @@ def flipped(receiver):
         s.up()
         s.over(s.storm(3))
         s.settle(60, most_lost=n)
-        told = sum(x["lost"]["spool"] + x["lost"]["sink"] for x in s.ask("stats").get("streams", []) if x["sink"] == receiver.name)
+        lost = sum(x["lost"]["spool"] + x["lost"]["sink"] for x in s.ask("stats").get("streams", []) if x["sink"] == receiver.name)
         mine, got = s.mine(), receiver.ids()
         gone = sum(1 for u in mine if u not in got)
         s.check("that batch alone is missing", 0 < gone <= n, "%d, it had %d" % (gone, n))
-        s.check("and it is counted", told == n, "%d, it had %d" % (told, n))
+        s.check("and it is counted", lost == n, "%d, it had %d" % (lost, n))
         s.notes.append("the batch of %d records is kept aside, counted as lost" % n)
         s.finish(rows="raw", most_lost=n, late_since=calm, late_until=at + 3, calm=calm)
 

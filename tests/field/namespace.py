@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""namespace.py - inside a namespace of each kind `skep run` reports what it reports outside; children that clone() makes
-another process's belong to the run of the process that made them.
+"""namespace.py - `skep run` gives the same report inside a namespace of each kind as outside. A child that clone()
+gives to another process (CLONE_PARENT) belongs to the run of the process that made it.
 
 Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. Argument: a folder to work in, which has the program `clone`. Prints a line
 per check.
@@ -26,7 +26,7 @@ OWN = ["--lake", WORK + "/lake"]
 
 
 def shape(report):
-    """What a report says of each process, but for numbers that differ by run."""
+    """A report's processes, without the numbers that differ by run."""
     names = {p["pid"]: p["argv"] for p in report["processes"]}
     return sorted((p["argv"], p["exit_code"], p["state"], names.get(p["ppid"]), p["exe"], p["cwd"], p["uid"],
                    p["cgroup"], p["tool"]) for p in report["processes"] if p["last"])

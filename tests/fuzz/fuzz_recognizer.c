@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/fuzz/fuzz_recognizer.c - tables of recognizers and execs of any kind: no crash, a table that does not load has
- * a reason, and no exec takes more than its budget of CPU time, whatever table loads.
+ * a reason, and no exec takes more than its budget of CPU time with any table that loads.
  *
  * Input: a table, a line "%%", then a line each for exe, filename, cwd, cgroup, the parent's exe, and the arguments
  * separated by tabs; the rest are variables, a line each.  Without "%%" all of it is an exec.

@@ -151,7 +151,7 @@ def check_table(where, p, target, columns, rows, start, end):
     for i, name in enumerate(columns):
         if name in ("time", "started", "ended"):
             ok(all(is_time(r[i], start, end) for r in rows), "%s: %s is no moment: %s" % (where, name, rows[:1]))
-        # A column must have one type: the plugin for SQLite takes that of the first row and cuts the others.
+        # A column must have one type: the plugin for SQLite takes the first row's type and cuts the others.
         kinds = {type(r[i]) for r in rows if r[i] is not None}
         ok(len(kinds) <= 1, "%s: %s has the types %s" % (where, name, kinds))
 
@@ -206,7 +206,7 @@ def run_to_open(ask, pipeline=None):
 
 
 def same(one, other):
-    """Both sources got the same records: equal columns everywhere, and equal figures of what has ended."""
+    """Both sources got the same records: equal columns everywhere, and equal figures of ended processes."""
     for kind in one:
         for title, (columns, rows) in one[kind].items():
             ok(columns == other[kind][title][0], "%s: %s: columns differ: %s, %s" % (kind, title, columns, other[kind][title][0]))
@@ -267,7 +267,7 @@ def check_names(page, stats):
     ok(live and live <= known, "metrics of skep stats that grafana.py does not know: %s" % sorted(live - known))
 
 
-# ---- skepd and what it watches --------------------------------------------------------------------
+# ---- skepd and its load -----------------------------------------------------------------------------
 
 class Stats(http.server.BaseHTTPRequestHandler):
     """In the place of node_exporter: `skep stats --prometheus` of this moment."""

@@ -107,7 +107,7 @@ def check_rendered(name, documents):
         ports = {p["name"]: p["containerPort"] for p in container["ports"]}
         config = next(d for n, d in maps.items() if n.startswith("skep-config"))["data"]["skepd.conf"]
         listen = next(s["listen"] for s in conf(config)["sinks"] if s["plugin"] == "prometheus")
-        need(listen.endswith(":%d" % ports[end["port"]]), name, "the PodMonitor's port is not that of %s" % listen)
+        need(listen.endswith(":%d" % ports[end["port"]]), name, "the PodMonitor's port is not the port of %s" % listen)
     need(bool(of("PodMonitor")) == (name == "prometheus"), name, "PodMonitor")
 
 

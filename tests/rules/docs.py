@@ -70,7 +70,7 @@ def session(block, folder):
         elif words[0] == "skep":
             out.append(run(words[1:], folder)[1].rstrip("\n"))
         else:
-            fail("what is this command? " + lines[i - 1])
+            fail("docs.py does not know this command: " + lines[i - 1])
     return "\n".join(out) + "\n"
 
 

@@ -96,7 +96,7 @@ static void earlier(struct plan *p, uint64_t days, const struct execution *e, si
 	reports_free(past.reports);
 }
 
-/* ---- what is planted ----------------------------------------------------------- */
+/* ---- planted runs -------------------------------------------------------------- */
 
 /* 8 cores asked, 3 used. Guard: it waited for CPUs, so that its use says nothing. */
 static void cpu_over_request(struct plan *p)
@@ -134,7 +134,7 @@ static void oversubscribed(struct plan *p)
 	process_of(p)->totals.run_delay_ns = process_of(p)->totals.cpu_ns / 2;
 }
 
-/* 16 GiB asked, 2 needed. Guard: Java, whose heap grows to what it gets. */
+/* 16 GiB asked, 2 needed. Guard: Java, whose heap grows up to its limit. */
 static void memory_over_request(struct plan *p)
 {
 	for (uint64_t i = 0; i < 6; i++) {
@@ -682,8 +682,8 @@ static void test_sizes(void **state)
 }
 
 /*
- * Two threads work for a third of the time: no core of the two that it asks for is too many, although it uses one on
- * average. Without its samples nothing tells the threads' work from that of one.
+ * Two threads work for a third of the time: the task needs both requested cores, although it uses one on average.
+ * Without samples analysis cannot distinguish this from one thread that works all the time.
  */
 static void test_threads(void **state)
 {
@@ -993,7 +993,7 @@ static void test_sizes_of_runs(void **state)
 	}
 }
 
-/* 100 MiB and 10 times the input: the size is that of the largest input, with a small margin. */
+/* 100 MiB and 10 times the input: the size fits the largest input, with a small margin. */
 static void test_size_by_input(void **state)
 {
 	struct plan p = { reports_new("demo", "sh pipeline.sh", CPUS), false, NULL };

@@ -261,7 +261,7 @@ static void test_entries(void **state)
 	assert_string_equal(head, again);
 }
 
-/* Text for people: one line for each entry, whatever the arguments are. */
+/* Text for people: one line for each entry, with any arguments. */
 static void test_text(void **state)
 {
 	char head[CANON_HASH + 1], *text = NULL;
@@ -534,7 +534,7 @@ static void test_cut(void **state)
 
 /* ---- the lake ------------------------------------------------------------------------------ */
 
-/* How many entries differ between the file of the planted run and that of a changed one. */
+/* The number of entries that differ between the planted run's file and the changed run. */
 static size_t differences(struct planted *now, size_t *ret_in_lake)
 {
 	char head[CANON_HASH + 1], *text;

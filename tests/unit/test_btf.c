@@ -191,7 +191,7 @@ static void of_the_kernel(void **state)
 	skep_types_put(NULL, &host, NULL);
 }
 
-/* An object's part has the types that it names, of any flavour, and what they contain, but not what they point to. */
+/* An object's part has the types that it names, of any flavour, and their members' types, but none behind a pointer. */
 static void part_of_types(void **state)
 {
 	struct btf *all = types(), *object = btf__new_empty(), *part;

@@ -622,7 +622,7 @@ static void states_asked(void **state)
 	container_states_free(states);
 }
 
-/* words: end in '\n' each; wanted: "ID NAME IMAGE", "-" for what is not said */
+/* words: end in '\n' each; wanted: "ID NAME IMAGE", "-" for a missing one */
 static void argv_says(const char *exe, const char *words, const char *wanted)
 {
 	char text[512], got[512];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis/cost.c: bills of planted runs, computed by hand; what has no figure; and that the parts of a bill add up for
- * any runs.
+ * analysis/cost.c: bills of planted runs, computed by hand; times without a figure; and for any runs, that the parts of
+ * a bill add up.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/report/engine_names.c: names of Snakemake's tasks from .snakemake/metadata, their requests from .snakemake/log,
- * and what is no such file.
+ * and files that are neither.
  */
 #include <setjmp.h>
 #include <stdarg.h>

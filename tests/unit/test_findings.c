@@ -35,7 +35,7 @@ static void idle_by_rates(void **state)
 	uint64_t now = T0;
 
 	(void)state;
-	assert_int_equal(idle_look(&idle, &sum, STEP, now), 0); /* what was before the first look is not known */
+	assert_int_equal(idle_look(&idle, &sum, STEP, now), 0); /* skepd does not know the time before its first look */
 	for (int i = 1; i <= 40; i++) {
 		sum.cpu_ns += STEP / 100;     /* exactly 1 % of a core */
 		sum.bytes += 1000 * STEP / SECOND;
@@ -90,7 +90,7 @@ static void gpu_by_kernels(void **state)
 	use.held_ns += 2 * STEP;
 	use.known_ns += 2 * STEP;
 	assert_int_equal(gpu_idle_look(&idle, &use, STEP, now += STEP), 5 * STEP);
-	use.held_ns += STEP; /* a device whose use by process nobody knows */
+	use.held_ns += STEP; /* a device that does not report its use by process */
 	assert_int_equal(gpu_idle_look(&idle, &use, STEP, now += STEP), 0);
 	use.held_ns += STEP;
 	use.known_ns += STEP;
@@ -157,7 +157,7 @@ static void exec_as(uint32_t pid, const char *exe, const char *environ, size_t e
 	for (size_t i = 0; i < n_live; i++)
 		if (live[i].pid == pid) {
 			rec.counters = live[i].c;
-			rec.counters.minor_faults = ++live[i].c.minor_faults; /* tells this exec from the one before */
+			rec.counters.minor_faults = ++live[i].c.minor_faults; /* differs at each exec */
 			live[i].cgroup_id = cgroup_id ? cgroup_id : live[i].cgroup_id;
 			rec.cgroup_id = live[i].cgroup_id;
 			tell(&f, SKEP_ROLE_PROC_EXEC, now += MS, pid, live[i].start_ns, &rec);
@@ -338,7 +338,8 @@ static void a_stalled_run(void **state)
 }
 
 /*
- * Nobody but the task's own short processes does anything, or a process outside of it, or somebody decides elsewhere.
+ * No finding where work may go on unseen: in a child in another task, a notebook, on another machine, on a GPU without
+ * figures.
  */
 static void no_stalls(void **state)
 {
@@ -354,7 +355,7 @@ static void no_stalls(void **state)
 	begin(21, 20, "/bin/inner", "inner"); /* its child is in another task: it waits for that one */
 	begin(30, 10, "/usr/bin/jupyter", "notebook");
 	begin(40, 10, "/usr/bin/ssh", "elsewhere");
-	begin(50, 10, "/bin/cuda", "unknown"); /* nobody knows whether its kernels run */
+	begin(50, 10, "/bin/cuda", "unknown"); /* its device does not report whether kernels run */
 	who = (struct skep_upid){ .pid = 50, .start_ns = start_of(50) };
 	for (int i = 0; i < 60; i++) {
 		counters(21)->cpu_ns += SECOND;
@@ -400,7 +401,7 @@ static void no_stalls_of_sessions(void **state)
 	assert_int_equal(f.n_findings, 0);
 }
 
-/* A rule excludes a process of the task: nobody sees what it does. */
+/* A rule excludes a process of the task: skepd does not see its work. */
 static void no_stall_where_a_process_is_hidden(void **state)
 {
 	struct proc *p;
@@ -417,7 +418,7 @@ static void no_stall_where_a_process_is_hidden(void **state)
 	assert_int_equal(f.n_findings, 0);
 }
 
-/* ---- what is left ------------------------------------------------------------------ */
+/* ---- leftovers --------------------------------------------------------------------- */
 
 static void left_over(void **state)
 {
@@ -430,11 +431,11 @@ static void left_over(void **state)
 	begin(20, 10, "/bin/step", "align");
 	begin(30, 20, "/usr/bin/ssh-agent", NULL);
 	begin(31, 20, "/opt/server", NULL);
-	begin(32, 31, "/opt/worker", NULL); /* below the one that is reported */
+	begin(32, 31, "/opt/worker", NULL); /* a child of the reported process */
 	begin(40, 10, "/bin/busy", "other");
 	end(20);
 	ended = now;
-	for (int i = 0; i < 30; i++) { /* it works: it is left all the same */
+	for (int i = 0; i < 30; i++) { /* it works: still a leftover */
 		counters(31)->cpu_ns += SECOND;
 		counters(40)->cpu_ns += SECOND;
 		look();
@@ -654,7 +655,7 @@ static void a_restart_repeats_nothing(void **state)
 	assert_string_equal(f.findings[0].kind, "oom-kill");
 	assert_string_equal(f.findings[1].kind, "leftover-process");
 	assert_string_equal(f.findings[2].kind, "stall");
-	/* away for longer than any threshold: nobody knows what happened meanwhile, and nothing is found in it */
+	/* away for longer than any threshold: skepd does not know this time, and finds nothing in it */
 	restart(7200, true);
 	first_look();
 	assert_int_equal(f.n_findings, 0);
@@ -686,7 +687,7 @@ static void a_restart_repeats_nothing(void **state)
 	assert_true(strcmp(f.findings[3].id, ids[1]) == 0 || strcmp(f.findings[4].id, ids[1]) == 0);
 }
 
-/* What went on while skepd was away closes; so does what is gone. */
+/* Findings close of tasks that worked or ended while skepd was away. */
 static void a_restart_closes_what_is_over(void **state)
 {
 	(void)state;
@@ -745,7 +746,7 @@ static void damaged(void **state)
 		assert_int_equal(f.track->stats.unrestored, before + 1);
 		assert_null(f.track->findings->open);
 	}
-	/* idle times of what is not there */
+	/* idle times of tasks and processes that do not exist */
 	saved_findings_read(f.track, "{\"open\":[],\"idle\":[[\"task\",\"x\",5],[\"gpu\",\"y\",5],[\"gpu\",\"1-2\",5],7,[]]}",
 			    72, now);
 	assert_null(f.track->findings->open);

@@ -657,7 +657,7 @@ static void test_hostile_files(void **state)
 	assert_int_equal(reader_stats(t.reader).replaced, 0);
 }
 
-/* 100,000 files: the newest of those that the worker looks at, in bounded time. */
+/* 100,000 files: the worker looks at a part of them, in bounded time. */
 static void test_a_folder_that_is_full(void **state)
 {
 	uint64_t begin;

@@ -146,7 +146,7 @@ static void names(void **state)
 }
 
 static atomic_bool let;
-static unsigned told;
+static unsigned answered;
 
 /* Stands in for a directory whose server is slow or gone. */
 static int directory(uint32_t id, bool group, char **ret)
@@ -161,16 +161,16 @@ static int directory(uint32_t id, bool group, char **ret)
 static void on_changed(void *arg)
 {
 	(void)arg;
-	told++;
+	answered++;
 }
 
-static void turn_until_told(uv_loop_t *loop, unsigned n)
+static void turn_until_answered(uv_loop_t *loop, unsigned n)
 {
-	for (int i = 0; i < 100000 && told < n; i++) {
+	for (int i = 0; i < 100000 && answered < n; i++) {
 		uv_run(loop, UV_RUN_NOWAIT);
 		usleep(1000);
 	}
-	assert_int_equal(told, n);
+	assert_int_equal(answered, n);
 }
 
 static void assert_becomes(uv_loop_t *loop, struct users *u, uint32_t uid, const char *name)
@@ -197,7 +197,7 @@ static void names_that_take_their_time(void **state)
 	assert_non_null(u);
 	/* From a file: the answer comes at once, with the loop or without. */
 	assert_becomes(&loop, u, 0, "root");
-	told = 0; /* once, where this machine was too busy for the wait */
+	answered = 0; /* once, where this machine was too busy for the wait */
 	users_source = directory;
 	began = uv_hrtime();
 	for (uint32_t id = 1; id < 5000; id++)
@@ -210,7 +210,7 @@ static void names_that_take_their_time(void **state)
 	assert_string_equal(users_user(u, 0), "root"); /* known names still work */
 	atomic_store(&let, true);
 	/* 64 look-ups ran, of which 2 has no name and 3 failed; the others found no room */
-	turn_until_told(&loop, 63);
+	turn_until_answered(&loop, 63);
 	assert_string_equal(users_user(u, 1), "u1");
 	assert_null(users_user(u, 2));
 	assert_null(users_user(u, 3));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_top.c - the model of `skep top`: sums of live and ended processes by group, CPU now, order, filter,
- * the way into rows, merged processes, and names of hostile programs in what is printed.
+ * the way into rows, merged processes, and names of hostile programs on the screen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +144,7 @@ static void test_earlier(void **state)
 	top_model_pass(f->model, 20 * S);
 	top_model_pass(f->model, 30 * S);
 	assert_int_equal(rows(f, 1)->figures.cpu_ns, 10 * S);
-	assert_true(f->rows.rows->cores == 0); /* what it used is not of this interval */
+	assert_true(f->rows.rows->cores == 0); /* its use is older than this interval */
 }
 
 static void test_gone(void **state)
@@ -292,7 +292,7 @@ static void test_filter(void **state)
 	assert_int_equal(top_filter_set(filter, "any parent.tool = 'sh'", why, sizeof(why)), 0);
 	assert_int_equal(rows(f, 1)->figures.cpu_ns, 7); /* its child and its grandchild */
 	add_named(f, 13, "r1", "sort", "samtools", 2);
-	assert_int_equal(rows(f, 1)->figures.cpu_ns, 9); /* the filter holds for what comes later */
+	assert_int_equal(rows(f, 1)->figures.cpu_ns, 9); /* the filter holds for later processes */
 	assert_int_equal(top_filter_set(filter, "tol = 'x'", why, sizeof(why)), -22);
 	assert_non_null(strstr(why, "tool"));
 	assert_int_equal(rows(f, 1)->figures.cpu_ns, 9); /* the filter before stays */
@@ -363,7 +363,7 @@ static void test_cells(void **state)
 	assert_true(top_cells_fit(300, shown) > 200);
 	assert_true(shown[TOP_NET]);
 	assert_int_equal(top_cells_fit(10, shown), 10);
-	assert_string_equal(top_cell_text(&r, TOP_BLOCKED, buf), "-"); /* nobody counts it: not 0 */
+	assert_string_equal(top_cell_text(&r, TOP_BLOCKED, buf), "-"); /* no probe counts it: not 0 */
 	assert_string_equal(top_cell_text(&r, TOP_NET, buf), "-");
 	assert_string_equal(top_cell_text(&r, TOP_ENDED, buf), "99k");
 	r.figures = (struct top_figures){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,

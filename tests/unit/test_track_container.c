@@ -159,7 +159,7 @@ static void child(uint32_t pid, uint32_t parent, uint64_t cgroup_id, const char 
 static int open_it(void **state);
 static int close_it(void **state);
 
-/* A task in a user's session starts one container after another: the largest limits are what it was given. */
+/* A task in a user's session starts one container after another: the task's limits are the largest of theirs. */
 static void requested(void **state)
 {
 	char dir[] = "/tmp/skep-track-XXXXXX", info[64], docker[64];

@@ -32,12 +32,12 @@ shown_as() {
 		[ "$(readlink "/proc/$pid/exe")" != "$1" ] || break
 		sleep 0.1
 	done
-	"$SKEP" filter explain "$pid" --config "$work/check.conf" >"$work/told"
-	case $(head -n 1 "$work/told") in
+	"$SKEP" filter explain "$pid" --config "$work/check.conf" >"$work/explained"
+	case $(head -n 1 "$work/explained") in
 	"$pid $tool of "*) ;;
 	*)
 		echo "$*: is not shown as '$tool', but as:" >&2
-		cat "$work/told" >&2
+		cat "$work/explained" >&2
 		exit 1 ;;
 	esac
 	echo "$tool: as expected"
@@ -47,10 +47,10 @@ shown_as 'example ping' "$work/example" ping
 ping=$pid
 shown_as 'samtools sort' "$work/example-launch" long 8 samtools sort a.bam
 
-"$SKEP" filter explain "$ping" --config "$work/check.conf" >"$work/told"
-grep -q '^MATCH example/ping' "$work/told" || {
+"$SKEP" filter explain "$ping" --config "$work/check.conf" >"$work/explained"
+grep -q '^MATCH example/ping' "$work/explained" || {
 	echo 'the rule example/ping does not match example ping:' >&2
-	cat "$work/told" >&2
+	cat "$work/explained" >&2
 	exit 1
 }
 echo 'test_example: passed'
