@@ -3,8 +3,8 @@
  * analysis/analysis.h - derives findings from the records of a run: each has its evidence, its advice and its saving.
  * A pure library: a lake's report in, findings out; it reads no file and no clock. Any thread.
  *
- * The caller keeps the input until analysis_free(). Findings borrow their strings from the input, except those that a
- * comment marks "its own".
+ * The caller keeps the input until analysis_free(). Findings borrow their strings from the input, except where a
+ * comment says "its own".
  */
 #ifndef SKEP_ANALYSIS_H
 #define SKEP_ANALYSIS_H

@@ -158,7 +158,7 @@ static double cores_in(const struct lake_sample *const *samples, size_t i)
 	return s->interval_ns ? (double)s->cpu_ns / (double)s->interval_ns / (double)(images ? images : 1) : 0;
 }
 
-/* Adds the image's use of cores: that of its tool's samples, and the rest as an average over the time between them. */
+/* Adds the image's use of cores: its tool's samples, and the rest as an average over the time between them. */
 static size_t add_use(const struct lake_process *p, const struct lake_sample *const *samples, size_t n,
 		      struct analysis_edge *edges)
 {

@@ -3,8 +3,8 @@
  * analysis/sweep.h - findings about waste: hosts, GPUs and containers that are held and idle, and processes that
  * outlive their run.  A pure library: answers of a lake in, findings out; it reads no file and no clock.
  *
- * The caller keeps the input until sweep_free().  Findings borrow their strings from the input, except those that a
- * comment marks "its own".
+ * The caller keeps the input until sweep_free().  Findings borrow their strings from the input, except where a
+ * comment says "its own".
  */
 #ifndef SKEP_ANALYSIS_SWEEP_H
 #define SKEP_ANALYSIS_SWEEP_H

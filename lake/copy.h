@@ -18,7 +18,7 @@
 struct lake_copy {
 	uint64_t uid;
 	const char *run;    /* one of this user's runs, named as for lake_report(); NULL: all of them */
-	uint64_t since_ns;  /* of all: those that began then or later; 0: any time */
+	uint64_t since_ns;  /* with run NULL: only runs that began then or later; 0: any time */
 	/*
 	 * A copy takes at most a quarter of the free space beyond keep_free: the lake's sink removes its oldest files
 	 * when less than that is free.  Where this is less than LAKE_COPY_MEMORY, the copy is so large at most, in

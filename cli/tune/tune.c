@@ -55,7 +55,7 @@ const struct command cmd_tune = {
 	.options = options,
 	.notes =
 		"The table has a row for the tasks of one name: median wall time, the cores and the memory that they used at "
-		"most and what they asked for, what they are bound by, and what to ask for next time. `bound by` is `cpu`, "
+		"most and requested, the resource that limits them, and the next request. `bound by` is `cpu`, "
 		"`run queue`, `disk`, `network` or `waiting` if this is at least half of the lifetime of the processes that have "
 		"no children.\n"
 		"The observed path is a chain of tasks up to the task that ended last; each task of it began after the end of "

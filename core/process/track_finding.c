@@ -476,7 +476,7 @@ static void left_over(struct track *t, struct proc *p, uint64_t since_ns)
 		 "pid %u (%.*s) lives %" PRIu64 " s after its %s%.*s ended, with %" PRIu64 " MiB of memory",
 		 p->upid.pid, NAME(tool_of(p)), less(t->now_ns, since_ns) / NS_PER_S, OF_TASK(p->task, "task ", "run"),
 		 p->rss_bytes >> 20);
-	snprintf(advice, sizeof(advice), "end it (`kill %u`), and let the task wait for what it starts", p->upid.pid);
+	snprintf(advice, sizeof(advice), "end it (`kill %u`), and let the task wait for its children", p->upid.pid);
 	findings_open(t, &(struct finding_begin){
 				 .kind = FINDING_LEFTOVER,
 				 .subject = subject,

@@ -180,7 +180,7 @@ def host():
               'sum by (item) (deriv(skep_ledger_amount{account="cpu", kind=~"part|unattributed", host=~"$host"}[$__rate_interval]))'
               ' / ignoring (item) group_left sum (deriv(skep_ledger_amount{account="cpu", kind="reference", host=~"$host"}'
               '[$__rate_interval]))'}), stack=True,
-              text="CPUs x time = processes + kernel threads + interrupts + idle + what nobody can say (unattributed)."),
+              text="CPUs x time = processes + kernel threads + interrupts + idle + time that no counter explains (unattributed)."),
     ], [hosts("skep_system_uptime_seconds")], tags=["host"])
 
 
@@ -249,7 +249,7 @@ def skepd():
     return board("skep-skepd", "skep: skepd itself", "prometheus",
                  "Sinks, lag, losses and rules of skepd: `skep stats --prometheus` by node_exporter, and the sink prometheus.", [
         stat("skepd", "short", prom({"{{instance}} {{version}}": "skep_build_info" + at}, instant=True), 6,
-             text="A host that is missing here has no skepd, or nobody runs skep stats there."),
+             text="A host that is missing here has no skepd, or no job runs skep stats there."),
         stat("Plugins that do not work", "short", prom({"plugins": f"count(skep_plugin_up{at} == 0) or vector(0)"}), 4,
              thresholds=[(1, "red")]),
         stat("Records lost", "short", prom({"lost": f"sum(skep_lost_total{at})"}), 4, thresholds=[(1, "red")],
