@@ -10,7 +10,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/btf.h>
-#include <skep/btf.h>
 #include <skep/object.h>
 #include <skep/types.h>
 #include <stdio.h>
@@ -156,30 +155,4 @@ int skep_object_attach(struct bpf_object_skeleton *skeleton)
 			return err;
 	}
 	return 0;
-}
-
-/* ---- for plugins that use skep/btf.h ------------------------------------------------- */
-
-int skep_btf_part_new(char path[SKEP_BTF_PART_PATH])
-{
-	int fd = memfd_create("skep-btf", MFD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	snprintf(path, SKEP_BTF_PART_PATH, "/proc/self/fd/%d", fd);
-	return fd;
-}
-
-int skep_btf_part_write(int fd, const struct btf *all, const struct btf *object)
-{
-	struct skep_kernel_types *types;
-	uint32_t size;
-	const void *raw = btf__raw_data(all, &size);
-	int err = raw ? skep_types_of(raw, size, &types) : -ENOMEM;
-
-	if (err)
-		return err;
-	err = skep_object_types_write(fd, types, object);
-	skep_types_free(types);
-	return err;
 }

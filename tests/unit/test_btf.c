@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-ups of a probe in the kernel's type information (sdk/base/types*.c; by libbpf: sdk/probe/btf.c), on types that the
- * test makes, the part for one object, and the texts that an operator reads when a load fails (sdk/probe/load.c).
+ * Look-ups of a probe in the kernel's type information (sdk/base/types*.c), on types that the test makes; the part for
+ * one object (sdk/probe/object_types.c); the texts that an operator reads when a load fails (sdk/probe/load.c).
  */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <skep/btf.h>
 #include <skep/drain.h>
 #include <skep/load.h>
-#include <skep/object.h>
 #include <skep/preempt.h>
 #include <skep/types.h>
 #include <stdarg.h>
@@ -18,9 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "sdk/probe/object_types.h"
 
 static char said[512];
 
@@ -63,24 +64,7 @@ static struct btf *types(void)
 	return btf;
 }
 
-static void what_there_is(void **state)
-{
-	struct btf *btf = types();
-
-	(void)state;
-	assert_true(skep_btf_has_tracepoint(btf, "wrote"));
-	assert_false(skep_btf_has_tracepoint(btf, "rote"));
-	assert_true(skep_btf_has_function(btf, "vfs_write"));
-	assert_false(skep_btf_has_function(btf, "wrote"));
-	assert_true(skep_btf_has_member(btf, "bio", "bi_blkg"));
-	assert_false(skep_btf_has_member(btf, "bio", "bi_blk"));
-	assert_false(skep_btf_has_member(btf, "bi", "bi_blkg"));
-	assert_true(skep_btf_has_helper(btf, "BPF_FUNC_check_mtu"));
-	assert_false(skep_btf_has_helper(btf, "BPF_FUNC_check"));
-	btf__free(btf);
-}
-
-/* The same types, indexed. The caller frees both. */
+/* Indexed. The caller frees both. */
 static struct skep_kernel_types *indexed(struct btf *btf)
 {
 	struct skep_kernel_types *ret;
@@ -92,7 +76,7 @@ static struct skep_kernel_types *indexed(struct btf *btf)
 	return ret;
 }
 
-static void what_there_is_by_index(void **state)
+static void what_there_is(void **state)
 {
 	struct btf *btf = types();
 	struct skep_kernel_types *t;
@@ -195,9 +179,10 @@ static void of_the_kernel(void **state)
 static void part_of_types(void **state)
 {
 	struct btf *all = types(), *object = btf__new_empty(), *part;
-	char path[SKEP_BTF_PART_PATH];
+	struct skep_kernel_types *kernel;
 	const struct btf_type *t;
 	int inner, far, id, fd;
+	char path[32];
 
 	(void)state;
 	far = btf__add_ptr(all, btf__add_struct(all, "far", 4));
@@ -209,10 +194,12 @@ static void part_of_types(void **state)
 	assert_true(btf__add_struct(object, "request___old", 8) > 0);
 	assert_true(btf__add_enum(object, "bpf_func_id", 4) > 0);
 
-	fd = skep_btf_part_new(path);
+	kernel = indexed(all);
+	fd = memfd_create("test", MFD_CLOEXEC);
 	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (int again = 0; again < 2; again++) { /* a second object after a failed load */
-		assert_int_equal(skep_btf_part_write(fd, all, object), 0);
+		assert_int_equal(skep_object_types_write(fd, kernel, object), 0);
 		part = btf__parse(path, NULL);
 		assert_non_null(part);
 		id = btf__find_by_name_kind(part, "request", BTF_KIND_STRUCT);
@@ -224,31 +211,15 @@ static void part_of_types(void **state)
 		assert_string_equal(btf__name_by_offset(part, t->name_off), "inner");
 		t = btf__type_by_id(part, btf_members(t)[0].type);
 		assert_true(btf_is_ptr(t) && t->type == 0);
-		assert_true(skep_btf_has_helper(part, "BPF_FUNC_check_mtu"));
+		assert_true(btf__find_by_name_kind(part, "bpf_func_id", BTF_KIND_ENUM) > 0);
 		assert_true(btf__find_by_name_kind(part, "far", BTF_KIND_STRUCT) < 0);
 		assert_true(btf__find_by_name_kind(part, "bio", BTF_KIND_STRUCT) < 0);
 		btf__free(part);
 	}
 	close(fd);
+	skep_types_free(kernel);
 	btf__free(object);
 	btf__free(all);
-}
-
-static void arguments(void **state)
-{
-	struct btf *btf = types();
-
-	(void)state;
-	assert_int_equal(skep_btf_arguments(btf, "wrote"), 2);
-	assert_int_equal(skep_btf_arguments(btf, "rote"), -ENOENT);
-	assert_int_equal(skep_btf_arguments(btf, "odd"), -ENOENT);
-	assert_false(skep_btf_argument_is_pointer(btf, "wrote", 0));
-	assert_true(skep_btf_argument_is_pointer(btf, "wrote", 1));
-	assert_false(skep_btf_argument_is_pointer(btf, "wrote", 2));
-	assert_false(skep_btf_argument_is_pointer(btf, "rote", 0));
-	assert_int_equal(skep_btf_argument(btf, "wrote", "bio"), 1); /* behind const */
-	assert_int_equal(skep_btf_argument(btf, "wrote", "request"), -ENOENT);
-	btf__free(btf);
 }
 
 static void needed(void **state)
@@ -258,10 +229,6 @@ static void needed(void **state)
 	struct skep_kernel_types *t = indexed(btf);
 
 	(void)state;
-	assert_int_equal(skep_btf_need(NULL, &host, btf, both, 1), 0);
-	assert_int_equal(skep_btf_need(NULL, &host, btf, both, 2), -EOPNOTSUPP);
-	assert_string_equal(said, "the kernel has no tracepoint read");
-	said[0] = '\0';
 	assert_int_equal(skep_types_need(NULL, &host, t, both, 1), 0);
 	assert_int_equal(skep_types_need(NULL, &host, t, both, 2), -EOPNOTSUPP);
 	assert_string_equal(said, "the kernel has no tracepoint read");
@@ -305,11 +272,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_there_is),
-		cmocka_unit_test(what_there_is_by_index),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(of_the_kernel),
 		cmocka_unit_test(part_of_types),
-		cmocka_unit_test(arguments),
 		cmocka_unit_test(needed),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(sizes),
