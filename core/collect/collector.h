@@ -201,6 +201,8 @@ struct collector_spool {
 void collector_spool(const struct collector *, struct collector_spool *ret);
 /* Processes in the table now. */
 size_t collector_processes(const struct collector *);
+/* Is a sweep under way: does a probe look for the processes that run already, or at all of them again? */
+bool collector_sweeping(const struct collector *);
 
 struct skep_instance;
 /* Instances in the order of the file, probes first; NULL ends the list.  For status output. */

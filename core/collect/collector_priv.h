@@ -165,7 +165,6 @@ void collector_process_text(void *instance, skep_process_cb, void *arg, const st
 
 /* collector_sample.c */
 void collector_sweep(struct collector *); /* asks the life-cycle probes for a pass over all live processes */
-bool collector_sweeping(const struct collector *); /* whether a sweep is under way */
 /* samples all probes; the records follow at once, or at the end of the sweep */
 void collector_sample_now(struct collector *);
 void collector_swept(struct collector *);      /* the sweep that a sample waits for has ended */

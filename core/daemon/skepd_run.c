@@ -49,7 +49,9 @@ struct skepd {
 	uv_signal_t signals[N_SIGNALS];
 	uv_timer_t log_timer;
 	uv_timer_t memory_timer;
+	uv_timer_t ready_timer;
 	bool memory_of_start; /* is released */
+	unsigned ready_ms; /* waited */
 	bool handles; /* signals and timer are set up */
 	bool stopping, stopped;
 };
@@ -189,6 +191,39 @@ static void on_memory_timer(uv_timer_t *timer)
 	d->memory_of_start = true;
 }
 
+#define READY_LOOK_MS 10
+#define READY_MOST_MS 10000 /* a sweep that does not end must not make a service manager end skepd */
+
+static void say_ready(struct skepd *d)
+{
+	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
+		   d->config->file);
+	skepd_notify_ready(d->notify, d->collector, "");
+}
+
+static void on_ready_timer(uv_timer_t *timer)
+{
+	struct skepd *d = MAGIC_OBJECT(skepd, timer->data);
+
+	d->ready_ms += READY_LOOK_MS;
+	if (d->stopping || (collector_sweeping(d->collector) && d->ready_ms < READY_MOST_MS))
+		return;
+	uv_timer_stop(timer);
+	say_ready(d);
+}
+
+/*
+ * skepd is ready when its first sweep has found the processes that run already: until then it does not know the parents
+ * of new processes, and so neither their runs and tasks.
+ */
+static void ready_when_swept(struct skepd *d)
+{
+	if (collector_sweeping(d->collector))
+		uv_timer_start(&d->ready_timer, on_ready_timer, READY_LOOK_MS, READY_LOOK_MS);
+	else
+		say_ready(d);
+}
+
 /* Before a probe attaches: a signal during the start then stops skepd in order. */
 static int handles_init(struct skepd *d)
 {
@@ -202,6 +237,8 @@ static int handles_init(struct skepd *d)
 	uv_timer_init(&d->loop, &d->log_timer);
 	uv_timer_init(&d->loop, &d->memory_timer);
 	d->memory_timer.data = d;
+	uv_timer_init(&d->loop, &d->ready_timer);
+	d->ready_timer.data = d;
 	d->handles = true;
 	for (int i = 0; i < N_SIGNALS; i++) {
 		err = uv_signal_start(&d->signals[i], on_signal, signal_numbers[i]);
@@ -220,6 +257,7 @@ static void handles_close(struct skepd *d)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
 	uv_close((uv_handle_t *)&d->log_timer, NULL);
 	uv_close((uv_handle_t *)&d->memory_timer, NULL);
+	uv_close((uv_handle_t *)&d->ready_timer, NULL);
 	d->handles = false;
 }
 
@@ -405,9 +443,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return say_tried(d, err);
 	if (err)
 		return start_exit(d, err);
-	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
-		   d->config->file);
-	skepd_notify_ready(d->notify, d->collector, "");
+	ready_when_swept(d);
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
 	return SKEPD_OK;
 }

@@ -481,16 +481,6 @@ def recognize():
           bad.stderr)
 
 
-def swept(out):
-    """Waits for the end of skepd's first sweep. Until then skepd places no process below one that it has not found yet, and a
-    short process is in no task."""
-    def in_task():
-        subprocess.run(["sh", "-c", "echo swept | xargs /bin/true"], cwd=top, check=True)
-        return any(r["task_id"] for r in testing.records(out, "process.exit") if r["argv"][1:] == ["swept"])
-
-    until(in_task, "a task of xargs")
-
-
 NOBODY = 65534
 
 
@@ -611,7 +601,6 @@ def main():
         "control": {"socket": os.path.join(top, "sock")},
     }))
     daemon = start(conf, log)
-    swept(out)
     with concurrent.futures.ThreadPoolExecutor(len(engines)) as pool:  # all engines at once
         running = {e: pool.submit(run_engine, e) for e in engines}
         for _ in range(restarts):
