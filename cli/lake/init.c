@@ -124,6 +124,7 @@ static int init_server(struct init *in)
 		err = -EPROTO;
 	}
 	free(reply);
+	reply = NULL;
 	snprintf(sql, sizeof(sql), "CREATE DATABASE IF NOT EXISTS %s", in->database);
 	if (!err)
 		err = ask(in, NULL, sql, NULL);

@@ -189,7 +189,8 @@ child(const struct spawn_inherited *inherited, char *const argv[], char *const e
 	if (pidns >= 0) {
 		uint32_t pid = pidns_self(pidns);
 
-		n = write(report, &pid, sizeof(pid));
+		if (write(report, &pid, sizeof(pid)) != sizeof(pid))
+			_exit(EXIT_FAILURE);
 	}
 	do
 		n = read(gate, id, sizeof(id)); /* all of it: a pipe write of up to PIPE_BUF bytes is atomic */

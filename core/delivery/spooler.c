@@ -223,7 +223,7 @@ size_t spooler_under_way(const struct spooler *s)
 struct spool_db *spooler_replace(struct spooler *s)
 {
 	uint64_t last = s->db ? spool_last_id(s->db) : 0;
-	char why[256];
+	char why[256] = "it is damaged";
 	int err;
 
 	s->db = spool_db_close(s->db);

@@ -153,7 +153,7 @@ static int account(struct skep_instance *inst, const struct host_probe *st, stru
 int cpu_start(struct skep_instance *inst, struct host_probe *st)
 {
 	const char *no_wakeup = NULL;
-	struct cpu_accounting a;
+	struct cpu_accounting a = { 0 };
 	int err = account(inst, st, &a);
 
 	if (err)

@@ -169,7 +169,7 @@ static int take(struct types *t, const void *btf, size_t size)
 {
 	const struct btf_header *h = btf;
 
-	if (size < sizeof(*h) || h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < sizeof(*h) ||
+	if (!h || size < sizeof(*h) || h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < sizeof(*h) ||
 	    (uint64_t)h->hdr_len + h->type_off + h->type_len > size ||
 	    (uint64_t)h->hdr_len + h->str_off + h->str_len > size || h->str_len == 0 || h->type_off % 4 != 0)
 		return -EINVAL;
@@ -230,11 +230,15 @@ int skep_types_read(const char *path, struct skep_kernel_types **ret)
 	if (fd < 0)
 		return -errno;
 	t = calloc(1, sizeof(*t));
-	err = t ? map_or_read(t, fd) : -ENOMEM;
+	if (!t) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = map_or_read(t, fd);
 	err = err ?: index_of(t, t->mapped ? t->mapped : t->read, t->mapped_size);
 	close(fd);
 	if (err) {
-		skep_types_free(t ? &t->all : NULL);
+		skep_types_free(&t->all);
 		return err;
 	}
 	*ret = &t->all;
