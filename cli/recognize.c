@@ -269,8 +269,8 @@ static void print_recorded(const json_t *o)
 	json_array_foreach(json_object_get(o, "tasks"), i, one) {
 		print_task(&p, one, "");
 	}
-	printf("this is the lake's record of the run: skepd knows which recognizer matched, and what it read, only "
-	       "while a process lives.\n");
+	printf("the lines above come from the lake: skepd knows the matching recognizer, and the facts that skepd read for it, "
+	       "only while a process lives.\n");
 }
 
 static int run_of(const struct recognize_options *o, const char *which)
