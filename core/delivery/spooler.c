@@ -223,9 +223,10 @@ size_t spooler_under_way(const struct spooler *s)
 struct spool_db *spooler_replace(struct spooler *s)
 {
 	uint64_t last = s->db ? spool_last_id(s->db) : 0;
-	char why[256] = "it is damaged";
+	char why[256];
 	int err;
 
+	snprintf(why, sizeof(why), "%s", s->db && spool_why(s->db)[0] ? spool_why(s->db) : "it is damaged");
 	s->db = spool_db_close(s->db);
 	atomic_fetch_add(&s->replaced, 1); /* also when anew() fails: sinks have lost the old file's batches */
 	err = anew(s, why, sizeof(why));

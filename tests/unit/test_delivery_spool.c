@@ -17,11 +17,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <skep/plugin.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/delivery/batch.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/delivery/delivery.h"
 #include "core/delivery/sinkq.h"
 #include "core/delivery/spooler.h"
@@ -828,9 +830,10 @@ static void a_file_made_anew(void **state)
 {
 	unsigned char head[100], bad[8192];
 	struct delivery_spool_state s;
+	char said[4096] = "";
 	uint64_t from;
 	off_t trunk;
-	int fd;
+	int fd, err;
 
 	(void)state;
 	t.noise = true;
@@ -855,8 +858,17 @@ static void a_file_made_anew(void **state)
 	begin(two);
 	t.sinks[0].last_id = t.sinks[1].last_id = 0;
 	t.sinks[1].stuck = true;
+	fd = memfd_create("stderr", MFD_CLOEXEC);
+	err = dup(STDERR_FILENO);
+	dup2(fd, STDERR_FILENO);
 	for_a_while(1500000000u);
 	some_rounds(2, 1000);
+	log_flush();
+	dup2(err, STDERR_FILENO);
+	close(err);
+	assert_true(pread(fd, said, sizeof(said) - 1, 0) > 0);
+	close(fd);
+	assert_non_null(strstr(said, "cannot be read (database disk image is malformed): renamed it to"));
 	delivery_spool_state(t.out, &s);
 	assert_int_equal(s.replaced, 1);
 	/* the loss counts records of the damaged file, not these */
