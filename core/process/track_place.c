@@ -91,7 +91,7 @@ void track_leader(struct track *t, struct proc *p)
 	struct run *run;
 
 	if (t->env.runs_only || p->run || p->session != p->upid.pid || p->parent.pid <= 1 ||
-	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)) || !(p->flags & PROC_CONFIRMED))
+	    (p->flags & PROC_MUTED) || !(p->flags & PROC_CONFIRMED))
 		return;
 	run = new_run(t, p, p);
 	if (!run)
@@ -129,7 +129,7 @@ void track_job(struct track *t, struct proc *p)
 	bool began;
 
 	if (t->env.runs_only || !(p->flags & PROC_TTY) || p->group == 0 || !(p->flags & PROC_CONFIRMED) ||
-	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)))
+	    (p->flags & PROC_MUTED))
 		return;
 	/* The job's run has the process already, or a higher class's run has the shell, or `timeout` left the job. */
 	if (run && (run->job_group == p->group || !run->found || run->engine[0] || (p->flags & PROC_ROOT)))

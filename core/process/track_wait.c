@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/process/track_wait.c - what the tracker waits for, and how long: ended processes wait for facets of slower
- * probes, processes that a sweep misses for their final record, and the end of a run for both.
+ * probes and for a sweep that may find their ancestors, processes that a sweep misses for their final record, and the
+ * end of a run for both.
  */
 #include "core/rules/rule_eval.h"
 #include "core/process/track_priv.h"
@@ -68,13 +69,22 @@ static void close_entry(struct track *t, struct proc *p, const char *state)
 		track_roots_over(t, over);
 }
 
+/*
+ * A sweep is still looking for the ancestors of the ended process.  Its entry stays, because its own children take
+ * their run and task from it.
+ */
+static bool undecided(const struct track *t, const struct proc *p)
+{
+	return t->sweeping && !t->env.runs_only && !(p->flags & PROC_PLACED) && (p->flags & PROC_CONFIRMED);
+}
+
 void track_hold(struct track *t, struct proc *p)
 {
 	/*
 	 * Every facet event of the process came before its end, so probes that have drained past this time have emitted
 	 * all.
 	 */
-	if (t->drained_ns == UINT64_MAX || t->drained_ns >= p->event_ns) {
+	if ((t->drained_ns == UINT64_MAX || t->drained_ns >= p->event_ns) && !undecided(t, p)) {
 		close_entry(t, p, "exited");
 		return;
 	}
@@ -94,13 +104,17 @@ bool track_holds(const struct track *t)
 
 static void release(struct track *t)
 {
-	/*
-	 * Ends come in the order of time, except between CPUs: the first entry that must wait delays others only for
-	 * moments.
-	 */
-	while (t->held_first) {
-		struct proc *p = t->held_first;
+	struct proc *p, *left = NULL; /* the last entry that stays; in no run, so that the end of a run cannot close it */
 
+	/*
+	 * Ends come in the order of time, except between CPUs: the first entry that must wait for facets delays others
+	 * only for moments.
+	 */
+	while ((p = left ? left->held_next : t->held_first)) {
+		if (undecided(t, p) && t->now_ns < p->held_ns + TRACK_PATIENCE_MOST_NS) {
+			left = p;
+			continue;
+		}
 		if (t->drained_ns < p->event_ns) {
 			if (t->now_ns < p->held_ns + TRACK_PATIENCE_NS)
 				return;
@@ -206,6 +220,7 @@ void track_sweep_end(struct track *t, bool complete, uint64_t now_ns)
 		return;
 	t->sweeping = false;
 	track_place_all(t);
+	release(t);
 	if (!complete)
 		return;
 	t->swept_ns = t->sweep_begin_ns;
