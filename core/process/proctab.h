@@ -36,6 +36,7 @@
 #define PROC_BOUNDARY 2097152u  /* skep searched its image's environment for the recognizers' variables */
 #define PROC_TTY 4194304u       /* its session has a controlling terminal */
 #define PROC_FOUND 8388608u      /* a finding may be open about it */
+#define PROC_KEEPS 16777216u    /* root of a task that is `kept` (core/process/task.h) */
 #define PROC_TASK_NONE 262144u  /* an empty SKEP_TASK in its environment: it is in no task */
 
 struct scope;

@@ -84,6 +84,7 @@ json_t *saved_scope_task_json(const struct task *task, json_t *line)
 			    json_pack("[o, o, o, o, s]", number(r->milli_cpus), number(r->memory_bytes),
 				      number(r->walltime_ns), number(r->gpus), r->source ? r->source : ""));
 	json_object_set_new(line, "starter_cgroup", number(task->starter_cgroup));
+	json_object_set_new(line, "kept", json_boolean(task->kept));
 	json_object_set_new(line, "contained", contained_json(&task->contained));
 	if (!task->engine)
 		return line;
@@ -226,6 +227,7 @@ void saved_scope_task_read(struct track *t, struct task *task, json_t *line)
 	};
 	task->cpus_limit = task->memory_limit = task->requested.source && strcmp(task->requested.source, "cgroup") == 0;
 	get(line, "starter_cgroup", &task->starter_cgroup);
+	task->kept = json_is_true(json_object_get(line, "kept"));
 	get_contained(t, line, &task->contained);
 	task->engine = get_text(t, line, "engine");
 	if (!task->engine)

@@ -17,7 +17,7 @@
 /* The flags that describe the past.  The next skepd finds the others out again. */
 #define SAVED_FLAGS \
 	(PROC_EXECED | PROC_EXITED | PROC_FINAL | PROC_PLACED | PROC_CONFIRMED | PROC_ROOT | PROC_OOM | \
-	 PROC_RSS_KNOWN | PROC_TASK_NONE | PROC_ENGINE | PROC_RECOGNIZED | PROC_BOUNDARY)
+	 PROC_RSS_KNOWN | PROC_TASK_NONE | PROC_ENGINE | PROC_RECOGNIZED | PROC_BOUNDARY | PROC_KEEPS)
 
 /* Encodes bytes as a JSON string.  NULL: no memory. */
 json_t *saved_text(const char *bytes, size_t len);

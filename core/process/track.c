@@ -221,6 +221,8 @@ void track_forget(struct track *t, struct proc *p)
 	sampler_unref(p->cell);
 	p->cell = NULL;
 	track_task_leave(t, p);
+	if (p->flags & PROC_KEEPS)
+		track_task_over(t, p, "lost", p->event_ns, -1);
 	track_scope_leave(t, p);
 	track_leave_run(p);
 	program_unref(t->intern, p->program);

@@ -311,6 +311,15 @@ static void stalled(struct track *t, const struct stall *s, bool *noted)
 			 });
 }
 
+/* A run that one of its tasks has begun is alive: the task may wait for it. */
+static bool has_inner(const struct track *t, const struct run *around)
+{
+	for (const struct run *run = t->runs.first; run; run = run->next)
+		if (!run->ended && strcmp(run->parent, around->id) == 0)
+			return true;
+	return false;
+}
+
 static void look_at_stalls(struct track *t, uint64_t period_ns)
 {
 	const uint64_t limit_ns = t->findings->limits.stall_ns;
@@ -324,7 +333,7 @@ static void look_at_stalls(struct track *t, uint64_t period_ns)
 			continue;
 		sum = activity_of_task(t, task);
 		s.idle_ns = idle_look(&task->watch.idle, &sum, period_ns, t->now_ns);
-		if (s.idle_ns >= limit_ns)
+		if (s.idle_ns >= limit_ns && !has_inner(t, task->run))
 			stalled(t, &s, &noted);
 	}
 	/* An engine whose tasks are not known waits for jobs on other machines. */

@@ -179,9 +179,11 @@ void track_task_leave(struct track *, struct proc *);
 /* The process has exited: its task's record waits for the process's own. */
 void track_task_dying(struct proc *);
 /*
- * The process ends or leaves its task, in that state (static text).  If it is the task's root, the task is over.
- * status: -1: none.
+ * The process begins a run of its own, and leaves its task.  A task of an engine whose root it is lasts until it ends,
+ * as the engine that waits for it sees the task: bash executes the last command of a rule in its own process.
  */
+void track_task_keep(struct track *, struct proc *);
+/* The process ends, in that state (static text).  If it is a task's root, the task is over.  status: -1: none. */
 void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);
 /* Fills in what the task's engine did not say, from the limits of a cgroup that was made for it.  At each exec. */
 void track_task_limits(struct track *, const struct proc *);

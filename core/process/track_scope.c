@@ -2,8 +2,9 @@
 /*
  * core/process/track_scope.c - asks the recognizers at each exec: does it begin a run, a task or a step?
  *
- * - A run begins at an engine of a higher class than the run around it.  An engine of an equal or lower class opens
- *   only a scope: a make in a rule of Snakemake is a step of the rule's task.
+ * - A run begins at an engine of a higher class than the run around it, and at a workflow in a task of a workflow.
+ *   Any other engine opens only a scope: a make in a rule of Snakemake is a step of the rule's task, and so is an
+ *   xargs in a recipe of make, which may start thousands.
  * - One exec can begin several engines: `srun snakemake` is Slurm's job and Snakemake.  All open scopes; only the
  *   engine of the highest class begins a run.
  * - A task begins at a mark of the run's engine: the outermost scope of the highest class within the run.
@@ -188,6 +189,9 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	run->peers = set_key(t, run, facts, p->uid);
 	if (run_set(&run->job, &job) < 0)
 		t->stats.no_memory++;
+	track_task_keep(t, p);
+	intern_unref(t->intern, p->step);
+	p->step = NULL; /* it was one of the run around this one */
 	if (p->program && p->program->argv_len > 0 && run_argv(run, p->program->argv, p->program->argv_len) < 0)
 		t->stats.no_memory++;
 	set_name(t, run, p);
@@ -243,6 +247,16 @@ static void begin_outside(struct track *t, struct proc *p, const struct recogniz
 		add_fact(&ret->task, &facts, (enum recognizer_fact)f);
 }
 
+/*
+ * A workflow in a task of a workflow, such as a Snakemake in a rule.  An engine that is in no task of the run around it
+ * is a part of that run's own engine.
+ */
+static bool is_nested(const struct track *t, const struct proc *p, const struct scope *s)
+{
+	return !t->env.runs_only && s->class == RECOGNIZER_WORKFLOW && (int)s->class == rank_of(p->run) && p->task &&
+	       p->task->engine && p->task->run == p->run && !p->task->ended;
+}
+
 /* An engine begins: its scope, and a run if the one around it has a lower class. */
 static void begin_scope(struct track *t, struct proc *p, const struct recognizer *entry,
 			const struct recognizer_facts *facts)
@@ -252,7 +266,7 @@ static void begin_scope(struct track *t, struct proc *p, const struct recognizer
 
 	if (!s)
 		return;
-	if ((int)s->class <= rank_of(p->run)) {
+	if ((int)s->class <= rank_of(p->run) && !is_nested(t, p, s)) {
 		if (first && !p->run->found) { /* the first engine of a run that a user began by name */
 			describe(t, p->run, entry, facts);
 			t->env.run_changed(t->env.arg, p->run);
@@ -506,7 +520,7 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 	size_t n, top;
 
 	if (!t->env.recognizers || !p->program || !p->program->exe ||
-	    (p->flags & (PROC_RECOGNIZED | PROC_MUTED | PROC_EXITED | PROC_FINAL)))
+	    (p->flags & (PROC_RECOGNIZED | PROC_MUTED)))
 		return;
 	p->flags |= PROC_RECOGNIZED;
 	if (!excluded && parent && (parent->flags & PROC_EXCLUDED)) /* the kernel did not know the verdict yet */

@@ -69,7 +69,7 @@ static void look(struct track *t, struct task *task)
 	if (task->over_ns && !task->ended && task->dying == 0 && !track_late_holds(t, task))
 		task_out(t, task);
 	/* Saved members may wait to be claimed. */
-	if (task->members == 0 && !t->saved && !task->late)
+	if (task->members == 0 && !task->kept && !t->saved && !task->late)
 		task_free(&t->tasks, t->intern, task);
 }
 
@@ -140,17 +140,52 @@ void track_task_enter(struct proc *p, struct task *task)
 	task->procs = p;
 }
 
+static void over(struct track *t, struct task *task, const char *state, uint64_t end_ns, int64_t status)
+{
+	task->state = state;
+	task->end_ns = end_ns > task->start_ns ? end_ns : task->start_ns;
+	task->status = status;
+	task->over_ns = t->now_ns ? t->now_ns : 1;
+	track_finding_task_over(t, task);
+	if (task->late)
+		track_late_end(t, task->late);
+}
+
+static void replaced(struct track *t, struct proc *p)
+{
+	if (is_root(p))
+		over(t, p->task, "replaced", p->image_start_ns, -1);
+}
+
+void track_task_keep(struct track *t, struct proc *p)
+{
+	if (is_root(p) && p->task->engine && !p->task->ended) {
+		p->task->kept = true;
+		p->flags |= PROC_KEEPS;
+	}
+	track_task_leave(t, p);
+}
+
+static void kept_over(struct track *t, struct proc *p, const char *state, uint64_t end_ns, int64_t status)
+{
+	struct task *task = t->tasks.first;
+
+	while (task && !(task->kept && task->root.pid == p->upid.pid && task->root.start_ns == p->upid.start_ns))
+		task = task->next;
+	p->flags &= ~PROC_KEEPS;
+	if (!task)
+		return;
+	task->kept = false;
+	over(t, task, state, end_ns, status);
+	look(t, task);
+}
+
 void track_task_over(struct track *t, struct proc *p, const char *state, uint64_t end_ns, int64_t status)
 {
-	if (!is_root(p))
-		return;
-	p->task->state = state;
-	p->task->end_ns = end_ns > p->task->start_ns ? end_ns : p->task->start_ns;
-	p->task->status = status;
-	p->task->over_ns = t->now_ns ? t->now_ns : 1;
-	track_finding_task_over(t, p->task);
-	if (p->task->late)
-		track_late_end(t, p->task->late);
+	if (is_root(p))
+		over(t, p->task, state, end_ns, status);
+	if (p->flags & PROC_KEEPS)
+		kept_over(t, p, state, end_ns, status);
 }
 
 static void join(struct track *t, struct proc *p, struct task *task)
@@ -224,7 +259,7 @@ struct task *track_task_begin(struct track *t, struct proc *p, const struct skep
 	char room[TASK_NAME_MOST];
 	struct skep_str text = task_name(name, room);
 
-	track_task_over(t, p, "replaced", p->image_start_ns, -1);
+	replaced(t, p);
 	return begin(t, p, intern_get(t->intern, &text));
 }
 
@@ -281,7 +316,7 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 	}
 	other = p->task && !p->task->ended && p->task->run != p->run;
 	if (p->task && (other || (p->flags & PROC_TASK_NONE) || (p->task_name && p->task->name != p->task_name))) {
-		track_task_over(t, p, "replaced", p->image_start_ns, -1);
+		replaced(t, p);
 		track_task_leave(t, p);
 	}
 	if (p->task || (p->flags & PROC_TASK_NONE))
@@ -390,8 +425,9 @@ void track_tasks_settle(struct track *t, uint64_t now_ns)
 {
 	for (struct task *task = t->tasks.first, *next; task; task = next) {
 		next = task->next;
-		if (task->members > 0)
+		if (task->members > 0 || (task->kept && proctab_find(t->table, &task->root)))
 			continue;
+		task->kept = false;
 		if (!task->over_ns) {
 			task->state = "lost";
 			task->end_ns = task->over_ns = now_ns;

@@ -314,32 +314,30 @@ static void one_engine_in_several_images(void **state)
 }
 
 /* skepd starts when the engine and a task run already: the first sweep finds both. */
-static void found_late(void **state)
+/* What a sweep says of a process.  argv: words that end in '\\n' each. */
+static void found(uint32_t pid, uint32_t parent, const char *exe, const char *argv)
 {
-	const struct {
-		uint32_t pid, parent;
-		const char *exe, *argv;
-		uint32_t len;
-	} live[] = {
-		{ 21, 20, "/bin/bash", "/bin/bash\0-c\0set -euo pipefail;  sort x\0", 40 }, /* before its parent */
-		{ 20, 10, "/usr/bin/python3.11", "python3\0/usr/bin/snakemake\0--jobs\0", 34 },
+	char words[512];
+	struct skep_process_live rec = {
+		.parent = { .pid = parent, .start_ns = parent == 10 ? T0 : parent },
+		.comm = str("x"),
+		.exe = str(exe),
+		.cwd = str("/data/a"),
+		.argv = { words, (uint32_t)strlen(argv), (uint32_t)strlen(argv) },
 	};
 
-	(void)state;
-	track_sweep_begin(f.track, T0 + 20, T0 + 20);
-	for (size_t i = 0; i < 2; i++) {
-		struct skep_process_live rec = {
-			.parent = { .pid = live[i].parent, .start_ns = live[i].parent == 10 ? T0 : live[i].parent },
-			.comm = str("x"),
-			.exe = str(live[i].exe),
-			.cwd = str("/data/a"),
-			.argv = { live[i].argv, live[i].len, live[i].len },
-		};
+	for (size_t i = 0; i <= strlen(argv); i++)
+		words[i] = argv[i] == '\n' ? '\0' : argv[i];
+	tell(&f, SKEP_ROLE_PROC_LIVE, ++now, pid, pid, &rec);
+}
 
-		tell(&f, SKEP_ROLE_PROC_LIVE, T0 + 20, live[i].pid, live[i].pid, &rec);
-	}
-	track_sweep_end(f.track, true, T0 + 21);
-	now = T0 + 30;
+static void found_late(void **state)
+{
+	(void)state;
+	track_sweep_begin(f.track, now, now);
+	found(21, 20, "/bin/bash", "/bin/bash\n-c\nset -euo pipefail;  sort x\n"); /* before its parent */
+	found(20, 10, "/usr/bin/python3.11", "python3\n/usr/bin/snakemake\n--jobs\n");
+	track_sweep_end(f.track, true, ++now);
 	rule(22, 20, "/data/a", "later");
 	end(22, 0);
 	end(21, 0);
@@ -350,6 +348,160 @@ static void found_late(void **state)
 	assert_int_equal(f.n_tasks, 2);
 	assert_string_equal(f.tasks[0].task, "later");
 	assert_string_equal(f.tasks[1].task, "sort");
+}
+
+/*
+ * Processes that end before the sweep has found the engine above them are in its run, in a task each, and so is what
+ * they leave behind.
+ */
+static void found_after_its_children(void **state)
+{
+	(void)state;
+	track_sweep_begin(f.track, now, now);
+	start(21, 20, "/bin/dash", "/data/a", "sh\n-c\nsort x; daemon\n");
+	start(22, 21, "/usr/bin/sort", "/data/a", "sort\nx\n");
+	end(22, 0);
+	start(23, 21, "/usr/sbin/daemon", "/data/a", "daemon\n");
+	end(21, 3 << 8);
+	found(20, 10, "/usr/bin/xargs", "xargs\nsh\n-c\n");
+	track_tick(f.track, now);
+	assert_int_equal(f.n_tasks, 0);
+	track_sweep_end(f.track, true, ++now);
+	start(24, 20, "/bin/dash", "/data/a", "sh\n-c\nsort y\n");
+	end(24, 0);
+	end(23, 0);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_runs, 1);
+	assert_int_equal(f.n_tasks, 2);
+	for (uint32_t pid = 21; pid <= 24; pid++)
+		assert_string_equal(run_of(pid)->engine, "xargs");
+	assert_int_equal(task_of(21)->r.exit_code, 3);
+	assert_ptr_equal(task_of(22), task_of(21));
+	assert_ptr_equal(task_of(23), task_of(21));
+	assert_ptr_not_equal(task_of(24), task_of(21));
+}
+
+/* So is a session whose leader ends during the sweep. */
+static void a_leader_that_ends_in_a_sweep(void **state)
+{
+	(void)state;
+	track_sweep_begin(f.track, now, now);
+	fork_of(21, 20);
+	session = 21;
+	exec_as(21, "/bin/bash", "/home/u", "bash\n", "");
+	start(22, 21, "/usr/bin/work", "/home/u", "work\n");
+	session = 0;
+	end(21, 0);
+	found(20, 10, "/usr/sbin/sshd", "sshd\n");
+	track_sweep_end(f.track, true, ++now);
+	end(22, 0);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_runs, 1);
+	assert_ptr_equal(run_of(21), run_of(22));
+	assert_string_equal(run_of(21)->name, "bash");
+	assert_true(run_of(21)->over);
+}
+
+/* A sweep that does not end keeps an ended process no longer than this. */
+static void a_sweep_without_end(void **state)
+{
+	(void)state;
+	track_sweep_begin(f.track, now, now);
+	start(21, 20, "/usr/bin/sort", "/data/a", "sort\n");
+	end(21, 0);
+	track_tick(f.track, now + TRACK_PATIENCE_MOST_NS - SECOND);
+	assert_true(track_holds(f.track));
+	track_tick(f.track, now + TRACK_PATIENCE_MOST_NS + SECOND);
+	assert_false(track_holds(f.track));
+	fixture_settle(&f);
+	assert_string_equal(fixture_image(&f, 21, 1)->run, "");
+}
+
+/* A Snakemake in a rule of Snakemake is a run of its own within the rule's task, which lasts as long as it. */
+static void a_workflow_in_a_rule(void **state)
+{
+	const struct seen_task *task = NULL;
+	uint64_t end_ns;
+
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "snakemake -s b; true");
+	snakemake(22, 21, "/data/a");
+	rule(23, 22, "/data/a", "sort x");
+	start(24, 23, "/usr/bin/xargs", "/data/a", "xargs\ngzip\n");
+	start(25, 24, "/usr/bin/gzip", "/data/a", "gzip\n");
+	for (uint32_t pid = 25; pid >= 21; pid--)
+		end(pid, 0);
+	rule(31, 20, "/data/a", "snakemake -s c"); /* bash executes it in its own process */
+	exec_as(31, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n-s\nc\n", "");
+	rule(32, 31, "/data/a", "gzip x");
+	end(32, 0);
+	end_ns = now;
+	end(31, 1 << 8);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_runs, 3);
+	assert_string_equal(run_of(22)->parent, run_of(20)->id);
+	assert_string_equal(run_of_image(31, 2)->parent, run_of(20)->id);
+	assert_ptr_equal(run_of_image(31, 1), run_of(20));
+	assert_ptr_equal(run_of(23), run_of(22));
+	assert_ptr_equal(run_of(32), run_of_image(31, 2));
+	assert_int_equal(f.n_tasks, 4);
+	assert_string_equal(task_of(21)->run, run_of(20)->id);
+	assert_string_equal(task_of(23)->run, run_of(22)->id);
+	assert_ptr_equal(task_of(25), task_of(23));
+	assert_string_equal(fixture_image(&f, 25, 1)->step, "xargs: gzip");
+	assert_null(task_of(22));
+	assert_string_equal(fixture_image(&f, 31, 2)->task_id, "");
+	task = task_of(31);
+	assert_string_equal(task->run, run_of(20)->id);
+	assert_string_equal(task->state, "exited");
+	assert_int_equal(task->r.exit_code, 1);
+	assert_true(task->r.end_ns > end_ns);
+}
+
+/* The next skepd knows that the task lasts as long as the process, and ends a task whose process has gone. */
+static void a_workflow_in_a_rule_and_a_restart(void **state)
+{
+	char run[48], *saved;
+	size_t size;
+
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	for (uint32_t pid = 31; pid <= 32; pid++) {
+		rule(pid, 20, "/data/a", "snakemake -s c");
+		exec_as(pid, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n-s\nc\n", "");
+	}
+	snprintf(run, sizeof(run), "%s", f.runs[0].id);
+	saved = fixture_save(f.track, &size);
+	fixture_close(&f);
+	fixture_open(&f, false, now);
+	fixture_load(f.track, saved, size);
+	saved_restore(f.track);
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
+	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
+	tell_live(&f, now, 31, 31, 20, 20, 0, 0);
+	track_sweep_end(f.track, true, now);
+	now += TRACK_PATIENCE_NS;
+	track_tick(f.track, now);
+	saved_settle(f.track, now);
+	end(31, 2 << 8);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(f.tasks[i].run, run);
+		if (f.tasks[i].r.root_upid.pid == 31) {
+			assert_string_equal(f.tasks[i].state, "exited");
+			assert_int_equal(f.tasks[i].r.exit_code, 2);
+		} else {
+			assert_string_equal(f.tasks[i].state, "lost");
+		}
+	}
 }
 
 /* The next skepd knows the engine, the task and the step, and recognizes the tasks that begin from then on. */
@@ -1420,6 +1572,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(make_in_make, open_host, close_it),
 		cmocka_unit_test_setup_teardown(one_engine_in_several_images, open_host, close_it),
 		cmocka_unit_test_setup_teardown(found_late, open_host, close_it),
+		cmocka_unit_test_setup_teardown(found_after_its_children, open_host, close_it),
+		cmocka_unit_test_setup_teardown(a_leader_that_ends_in_a_sweep, open_host, close_it),
+		cmocka_unit_test_setup_teardown(a_sweep_without_end, open_host, close_it),
+		cmocka_unit_test_setup_teardown(a_workflow_in_a_rule, open_host, close_it),
+		cmocka_unit_test_setup_teardown(a_workflow_in_a_rule_and_a_restart, open_host, close_it),
 		cmocka_unit_test_setup_teardown(across_a_restart, open_host, close_it),
 		cmocka_unit_test_setup_teardown(across_a_reload, open_host, close_it),
 		cmocka_unit_test_setup_teardown(named_by_the_user, open_host, close_it),
