@@ -29,7 +29,7 @@
 
 struct runs_options {
 	unsigned long limit;
-	const char *lake, *engine, *pipeline, *user, *state, *since, *until, *job, *host;
+	const char *lake, *engine, *pipeline, *user, *state, *since, *until, *job, *within, *host;
 	bool json, all;
 };
 
@@ -48,6 +48,8 @@ static const struct command_option options[] = {
 	{ "until", .value = "TIME", .help = "only runs that began before this time", COMMAND_AT(struct runs_options, until) },
 	{ "job", .value = "ID", .help = "only runs of this scheduler job, or with a task of it",
 	  COMMAND_AT(struct runs_options, job) },
+	{ "within", .value = "ID", .help = "only runs that began in this run: a workflow in a task of a workflow, runs of a session",
+	  COMMAND_AT(struct runs_options, within) },
 	{ "host", .value = "NAME", .help = "only runs of this host", COMMAND_AT(struct runs_options, host) },
 	{ "all", .help = "list sessions in which another run began and small commands of shells, too", COMMAND_AT(struct runs_options, all) },
 	{ "json", .help = "print a JSON list of objects, for programs", COMMAND_AT(struct runs_options, json) },
@@ -216,8 +218,9 @@ static int query_of(const struct runs_options *o, uint64_t *uid, struct lake_run
 		.engine = o->engine,
 		.pipeline = o->pipeline,
 		.job = o->job,
+		.within = o->within,
 		.host = o->host,
-		.sessions = o->all,
+		.sessions = o->all || o->within,
 	};
 	for (unsigned i = LAKE_RUNS; o->state && i <= LAKE_OK; i++)
 		if (strcmp(o->state, states[i]) == 0)
@@ -269,7 +272,7 @@ static int answer(const struct runs_options *o)
 		rc = runs_json(runs, stdout);
 	else if (runs->n)
 		rc = runs_print(runs, stdout, NULL);
-	else if (o->engine || o->pipeline || o->user || o->state || o->since || o->until || o->job || o->host)
+	else if (o->engine || o->pipeline || o->user || o->state || o->since || o->until || o->job || o->within || o->host)
 		puts("no run matches; `skep runs --all` without other options lists the newest");
 	else
 		puts("no runs yet; make one: skep run -- make");

@@ -15,10 +15,13 @@
 #include "cli/report/flame.h"
 #include "cli/report/report.h"
 #include "cli/report/trace.h"
+#include "cli/runs.h"
 #include "cli/tune/tune.h"
 #include "cli/web/assets.h"
 #include "cli/web/html.h"
 #include "lake/lake.h"
+
+#define WITHIN_MOST 10 /* rows of runs that began in the run */
 
 struct show_options {
 	unsigned long width;
@@ -136,7 +139,30 @@ static int write_html(const char *path, struct lake *lake, const struct lake_rep
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, why) : SKEP_EXIT_OK;
 }
 
-static int print(const struct lake_report *report, const struct show_options *o, enum flame_of of)
+/* The runs that began in it, whose processes and costs are theirs and not in its tables. 0 or -errno. */
+static int print_within(struct lake *lake, const struct lake_report *report, const struct paint_style *style)
+{
+	const struct lake_runs_query query = { .within = report->run.id, .sessions = true, .limit = WITHIN_MOST + 1 };
+	struct lake_runs *runs = NULL;
+	char why[512];
+	bool more;
+	int rc = lake_runs(lake, &query, &runs, why, sizeof(why));
+
+	if (rc || !runs->n) {
+		lake_runs_free(runs);
+		return 0; /* the report has what could be read, and question_partial() says what could not */
+	}
+	more = runs->n > WITHIN_MOST;
+	runs->n -= more;
+	puts("\nRuns that began in this run, each with a report of its own:");
+	rc = runs_print(runs, stdout, style);
+	if (more)
+		printf("and more: skep runs --within %s --limit 0\n", report->run.id);
+	lake_runs_free(runs);
+	return rc;
+}
+
+static int print(struct lake *lake, const struct lake_report *report, const struct show_options *o, enum flame_of of)
 {
 	const struct paint_style style = { .width = (unsigned)o->width, .processes = o->processes, .tasks = o->tasks };
 	const enum report_json_form form =
@@ -150,6 +176,8 @@ static int print(const struct lake_report *report, const struct show_options *o,
 	if (o->trace || o->flame)
 		return status;
 	rc = o->json ? report_json_print_as(report, form, stdout) : report_print(report, stdout, &style);
+	if (!rc && !o->json)
+		rc = print_within(lake, report, &style);
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write the report: %s", strerror(-rc)) : SKEP_EXIT_OK;
 }
 
@@ -170,7 +198,7 @@ static int answer(const char *which, const struct show_options *o, enum flame_of
 	if (rc)
 		status = skep_fail("show", SKEP_EXIT_RUNTIME, "%s", why);
 	else
-		status = o->html ? write_html(o->html, lake, report, names) : print(report, o, of);
+		status = o->html ? write_html(o->html, lake, report, names) : print(lake, report, o, of);
 	if (status == SKEP_EXIT_OK)
 		status = question_partial("show", lake, report);
 	lake_report_free(report);

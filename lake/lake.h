@@ -198,6 +198,7 @@ struct lake_runs_query {
 	size_t limit;                        /* the newest so many of those that match; 0: all */
 	const char *engine, *pipeline, *host; /* NULL: any */
 	const char *job;                     /* NULL: any; its own, or of one of its tasks */
+	const char *within;                  /* the id of the run in which it began; NULL: any */
 	const uint64_t *uid;                 /* NULL: any */
 	enum lake_outcome { LAKE_ANY, LAKE_RUNS, LAKE_FAILED, LAKE_OK } outcome;
 	uint64_t since_ns, until_ns; /* began then or later; began before; 0: any time */

@@ -51,10 +51,11 @@ static const char matching[] =
 	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) "
 	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) "
 	"AND (?9 IS NULL OR r.host = ?9) AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) "
+	"AND (?8 IS NULL OR r.parent_run = ?8) "
 	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 "
 	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 "
 	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END "
-	"AND (?8 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) "
+	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) "
 	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT "
 	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) "
 	"ELSE 1 END) ORDER BY r.start_ns DESC, r.id DESC LIMIT ?10";
@@ -75,11 +76,12 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 	if (q->alive_ns)
 		snprintf(alive, sizeof(alive), " AND (end_ns = 0 OR end_ns > %" PRIu64 ")", q->alive_ns);
 	if (asprintf(&chosen,
-		     "FROM run FINAL WHERE start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s ORDER BY start_ns DESC, run DESC %s",
+		     "FROM run FINAL WHERE start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s%s ORDER BY start_ns DESC, run DESC %s",
 		     q->engine ? " AND engine = ?1" : "", q->pipeline ? " AND pipeline = ?2" : "",
 		     q->job ? " AND (job = ?3 OR (boot_id, run) IN (SELECT boot_id, run FROM task FINAL WHERE job = ?3))"
 			    : "",
-		     q->uid ? " AND uid_user = ?4" : "", q->host ? " AND host = ?9" : "", alive, outcomes[q->outcome],
+		     q->uid ? " AND uid_user = ?4" : "", q->host ? " AND host = ?9" : "",
+		     q->within ? " AND parent_run = ?8" : "", alive, outcomes[q->outcome],
 		     q->sessions ? ""
 				 : " AND NOT (origin = 'session' AND run IN (SELECT parent_run FROM run FINAL)) AND NOT "
 				   "(origin = 'shell' AND run IN (SELECT parent_run FROM run FINAL WHERE origin IN "
@@ -143,10 +145,11 @@ static int add_month(struct lake_file *f, void *arg)
 		LAKE_NUMBER(q->since_ns),
 		LAKE_NUMBER(q->until_ns ? (int64_t)q->until_ns - 1 : INT64_MAX),
 		LAKE_NUMBER(q->outcome),
-		LAKE_NUMBER(q->sessions),
+		LAKE_TEXT(q->within),
 		LAKE_TEXT(q->host),
 		LAKE_NUMBER(q->limit ? (int64_t)(q->limit - answer->runs.n) : -1),
 		LAKE_NUMBER(q->alive_ns),
+		LAKE_NUMBER(q->sessions),
 	};
 	char *sql = f->server ? matching_clickhouse(q) : NULL;
 	const struct lake_question question = { .sqlite = matching, .clickhouse = sql };

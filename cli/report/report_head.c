@@ -113,6 +113,7 @@ static int print_facts(const struct report *r)
 	const struct lake_run *run = &r->lake->run;
 	bool unicode = r->paint.unicode;
 	char *kernel = text_safe(run->kernel, unicode), *id = text_safe(run->id, unicode), cpus[HUMAN_SIZE];
+	char *around = text_safe(run->parent_run, unicode);
 	char *pieces[] = {
 		times_text(run),
 		text_safe(run->host, unicode),
@@ -122,6 +123,7 @@ static int print_facts(const struct report *r)
 			    : run->cpus    ? " CPUs"
 					   : ""),
 		id ? text_format("run %s", id) : NULL,
+		around ? text_format("%s%s", *around ? "in run " : "", around) : NULL,
 	};
 	size_t n = sizeof(pieces) / sizeof(*pieces);
 	int rc = 0;
@@ -136,6 +138,7 @@ static int print_facts(const struct report *r)
 		free(pieces[i]);
 	free(kernel);
 	free(id);
+	free(around);
 	return rc;
 }
 

@@ -624,6 +624,7 @@ static void test_runs(void **state)
 	RUNS("waits in-sudo ", .limit = 2);
 	RUNS("empty ", .limit = 1, .sessions = true);
 	RUNS(RUN " ", .engine = "snakemake");
+	RUNS("in-sudo ", .within = "sudo", .sessions = true);
 	RUNS("20261110T01-abb ", .pipeline = "other");
 	RUNS("20261110T03-add 20261110T02-acc ", .uid = &uid);
 	RUNS("20261110T02-acc " RUN " ", .job = "4711"); /* its own, and one of its tasks */
