@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/engines/newcomer.sh - a new user of skep, in one command. skepd runs as its unit runs it: user skep, three
-# capabilities, the installed configuration. A user without a privilege, in no group, runs a Snakemake, a CWL workflow
+# capabilities, the installed configuration. A user without a privilege, in no group, runs two Snakemakes at once, a CWL workflow
 # and a Slurm array as always. `skep runs` and `skep show` have to tell that user what the engines wrote, and nothing of
 # another user; a member of group skep sees the runs of both.
 # Leaves nothing behind: its users, mounts and daemons are those of a namespace.
@@ -64,9 +64,8 @@ trap 'kill $daemon 2>/dev/null; wait' EXIT
 wait_skepd $daemon "$work/log" || exit $?
 
 cat >"$work/jobs.sh" <<'END'
-mkdir ~/rnaseq ~/cwl ~/hpc
-cd ~/rnaseq
-cat >Snakefile <<'S'
+mkdir ~/rnaseq ~/chipseq ~/cwl ~/hpc
+cat >~/rnaseq/Snakefile <<'S'
 rule all:
     input: expand("{s}.count", s=["a", "b", "c"])
 rule simulate:
@@ -77,7 +76,11 @@ rule count:
     output: "{s}.count"
     shell: "sort -n {input} | wc -l >{output}"
 S
-snakemake -j 2 >log 2>&1
+cp ~/rnaseq/Snakefile ~/chipseq
+for folder in ~/rnaseq ~/chipseq; do
+	(cd $folder && snakemake -j 2 >log 2>&1) &
+done
+wait
 if command -v cwltool >/dev/null; then
 	cd ~/cwl
 	cat >sort.cwl <<'S'
@@ -119,13 +122,17 @@ def same(what, has, wants):
     failed += has != wants
     print("ok -" if has == wants else "FAIL -", what, wants if has == wants else "%s, the engine says %s" % (has, wants))
 
-runs = {r["engine"]: r for r in ask("runs", "--user", "newcomer") if r.get("engine")}
+listed = [r for r in ask("runs", "--user", "newcomer") if r.get("engine")]
+runs = {r["engine"]: r for r in listed}
 def tasks(engine):
     return ask("show", runs[engine]["id"])["tasks"] if engine in runs else []
 
 home = os.path.expanduser("~")
-same("snakemake: the rule of each task", sorted(t["task"] for t in tasks("snakemake")),
-     sorted(json.load(open(f))["rule"] for f in glob.glob(home + "/rnaseq/.snakemake/metadata/*")))
+snakes = {s["run"]["cwd"]: s for s in (ask("show", r["id"]) for r in listed if r["engine"] == "snakemake")}
+same("two Snakemakes at once are two runs", sorted(snakes), [home + "/chipseq", home + "/rnaseq"])
+for cwd, said in snakes.items():
+    same("snakemake in %s: the rule of each task" % os.path.basename(cwd), sorted(t["task"] for t in said["tasks"]),
+         sorted(json.load(open(f))["rule"] for f in glob.glob(cwd + "/.snakemake/metadata/*")))
 if os.path.exists(home + "/cwl/log"):
     same("cwltool: the tool of each job", [t["task"] for t in tasks("cwltool")],
          re.findall(r"\[job \S+\] \S+\$ (\w+)", open(home + "/cwl/log").read()))
