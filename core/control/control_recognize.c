@@ -9,8 +9,8 @@
 #include "core/control/control_priv.h"
 #include "core/control/control_record.h"
 #include "core/process/proctab.h"
-#include "core/process/scope.h"
 #include "core/process/track.h"
+#include "core/scope/scope.h"
 
 #define PROCESSES_MOST 500u /* of a run, in one answer: about 1 KiB each */
 
@@ -89,7 +89,7 @@ static const struct run *without(const struct runs *runs, const struct run *run)
 /* Scopes of other users' processes above this one, such as those of a daemon, are left out for a viewer. */
 static json_t *process_json(const struct runs *runs, const struct proc *p, const struct viewer *v)
 {
-	const struct scope *leads = track_scope_leading(p);
+	const struct scope *leads = scope_leading(p->scope);
 	json_t *scopes = json_array();
 
 	for (const struct scope *s = p->scope; s && scopes; s = s->outer)

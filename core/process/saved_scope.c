@@ -161,7 +161,8 @@ int saved_scope_read(struct track *t, json_t *line)
 	s->engine = get_text(t, line, "engine");
 	s->cwd = get_text(t, line, "cwd");
 	s->program = get_program(t, line);
-	scope_set_run(s, run && *run ? run_find(&t->runs, run) : NULL);
+	s->run = run_ref(run && *run ? run_find(&t->runs, run) : NULL);
+	s->keyed = s->run && s->run->key[0];
 	if (t->env.recognizers && s->engine)
 		s->entry = recognizers_find(t->env.recognizers, s->engine->text);
 	return s->engine && s->program ? 0 : -ENOMEM;

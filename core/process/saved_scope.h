@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "core/process/scope.h"
 #include "core/process/track.h"
+#include "core/scope/scope.h"
 
 json_t *saved_scope_json(const struct scope *); /* a line of its own; NULL: no memory */
 /* Adds what an engine said to the line of a run or a task, and returns the line. */

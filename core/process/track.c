@@ -19,6 +19,7 @@ int track_new(const struct track_env *env, struct track **ret)
 	t->facets_saved_ns = env->start_ns;
 	t->drained_ns = t->reported_ns = UINT64_MAX;
 	t->intern = t->runs.intern = intern_new();
+	t->scopes.run_unref = run_unref;
 	t->table = proctab_new();
 	t->sampler = t->intern ? sampler_new(t->intern) : NULL;
 	t->record = calloc(1, env->process_size);

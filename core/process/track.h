@@ -95,10 +95,6 @@ const struct proctab *track_table(const struct track *);
 struct sampler *track_sampler(struct track *);
 const struct track_stats *track_stats(const struct track *);
 void track_tools(struct track *, const struct tools *); /* replaces the table of tools */
-struct proc;
-struct scope;
-/* The scope whose marks begin tasks of the process's run; NULL: none. */
-const struct scope *track_scope_leading(const struct proc *);
 void track_recognizers(struct track *, struct recognizers *); /* replaces the table of recognizers */
 uint32_t track_process_size(const struct track *); /* of the records: see track_layout */
 uint32_t track_sample_size(const struct track *);

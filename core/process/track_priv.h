@@ -7,8 +7,8 @@
 #ifndef SKEP_CORE_TRACK_PRIV_H
 #define SKEP_CORE_TRACK_PRIV_H
 
-#include "core/process/scope.h"
 #include "core/process/track.h"
+#include "core/scope/scope.h"
 
 struct saved;
 struct track;
@@ -179,7 +179,7 @@ void track_task_leave(struct track *, struct proc *);
 /* The process has exited: its task's record waits for the process's own. */
 void track_task_dying(struct proc *);
 /*
- * The process begins a run of its own, and leaves its task.  A task of an engine whose root it is lasts until it ends,
+ * The process begins a run of its own.  A task of an engine whose root it is, which it leaves here, lasts until it ends,
  * as the engine that waits for it sees the task: bash executes the last command of a rule in its own process.
  */
 void track_task_keep(struct track *, struct proc *);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_scope.c - asks the recognizers at each exec: does it begin a run, a task or a step?
+ * core/process/track_scope.c - does what an exec is to engines (core/scope/choose.h): opens scopes, begins runs, tasks
+ * and steps.
  *
- * - A run begins at an engine of a higher class than the run around it, and at a workflow in a task of a workflow.
- *   Any other engine opens only a scope: a make in a rule of Snakemake is a step of the rule's task, and so is an
- *   xargs in a recipe of make, which may start thousands.
- * - One exec can begin several engines: `srun snakemake` is Slurm's job and Snakemake.  All open scopes; only the
- *   engine of the highest class begins a run.
- * - A task begins at a mark of the run's engine: the outermost scope of the highest class within the run.
- * - Processes of one user with one key are one run although none of them started the others: the elements and steps of
- *   a scheduler's job, and the jobs that an engine submitted.
- * - A scope's child is a process whose fork parent still executes the engine's program, so the helper processes that
- *   an engine's shell starts are no tasks.
+ * Processes of one user with one key are one run although none of them started the others: the elements and steps of
+ * a scheduler's job, and the jobs that an engine submitted.
  */
 #include <skep/utf8.h>
 #include <stdio.h>
@@ -19,6 +12,7 @@
 #include <string.h>
 
 #include "core/process/track_priv.h"
+#include "core/scope/choose.h"
 
 #define STEP_MOST 160u /* bytes of a step's path */
 /* Engines within each other; an exec looks at the marks of each.  A user can nest thousands of makes. */
@@ -29,49 +23,24 @@ static struct filter_text text_of(const struct interned *s)
 	return (struct filter_text){ s ? s->text : NULL, s ? s->len : 0 };
 }
 
-static void image_of(const struct program *program, const struct interned *comm, const struct interned *cwd,
-		     const struct interned *cgroup, uint32_t uid, struct recognizer_image *ret)
-{
-	*ret = (struct recognizer_image){ .comm = text_of(comm), .cwd = text_of(cwd), .cgroup = text_of(cgroup),
-					  .uid = uid };
-	if (!program)
-		return;
-	ret->tool = text_of(program->tool);
-	ret->exe = text_of(program->exe);
-	ret->filename = text_of(program->filename);
-	ret->wrapper = program->wrapper;
-	ret->argv = (struct filter_text){ program->argv, program->argv_len };
-}
-
-/* The scope whose marks begin tasks of the run: the outermost of the highest class that belongs to the run. */
-const struct scope *track_scope_leading(const struct proc *p)
-{
-	const struct scope *found = NULL;
-
-	for (const struct scope *s = p->scope; s; s = s->outer) {
-		if (!found || s->class >= found->class)
-			found = s;
-		if (s->run) /* scopes further out belong to the run around this one */
-			break;
-	}
-	return found;
-}
-
-/* The process opened the scope. */
-static bool leads(const struct proc *p, const struct scope *s)
-{
-	return s && s->root.pid == p->upid.pid && s->root.start_ns == p->upid.start_ns;
-}
-
 /* ---- runs ------------------------------------------------------------------------- */
 
 static int rank_of(const struct run *run)
 {
 	if (!run || run->ended)
-		return -2;
+		return SCOPE_NO_RUN;
 	if (!run->found)
-		return RECOGNIZER_CLASSES; /* a user began it by name: nothing is higher */
-	return run->engine[0] ? (int)run->class : -1;
+		return SCOPE_NAMED;
+	return run->engine[0] ? (int)run->class : SCOPE_SESSION;
+}
+
+static void set_run(struct scope *s, struct run *run)
+{
+	struct run *old = s->run;
+
+	s->run = run_ref(run);
+	s->keyed = run->key[0];
+	run_unref(old);
 }
 
 static struct scope *open_scope(struct track *t, struct proc *p, const struct recognizer *entry)
@@ -158,7 +127,7 @@ static bool join_run(struct track *t, struct proc *p, struct scope *s, const str
 		p->flags |= PROC_ROOT;
 		run->quiet_ns = 0;
 	}
-	scope_set_run(s, run);
+	set_run(s, run);
 	track_join(t, p, run);
 	return true;
 }
@@ -197,119 +166,54 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	set_name(t, run, p);
 	describe(t, run, s->entry, facts);
 	p->flags |= PROC_ROOT;
-	scope_set_run(s, run);
+	set_run(s, run);
 	track_join(t, p, run);
 	t->env.run_found(t->env.arg, run);
 }
 
-/* What the engines further out that begin at the same exec say, as Slurm of `srun snakemake`. */
-struct outside {
-	struct recognizer_facts run, task;
-};
-
-static void add_fact(struct recognizer_facts *to, const struct recognizer_facts *from, enum recognizer_fact fact)
+/* An engine begins: its scope, and what becomes of the run. */
+static struct scope *begin_engine(struct track *t, struct proc *p, const struct scope_opened *o)
 {
-	if ((to->known & 1u << fact) || !(from->known & 1u << fact))
-		return;
-	to->known |= 1u << fact;
-	to->source[fact] = from->source[fact];
-	if ((unsigned)fact >= FACT_TEXTS) {
-		to->number[fact - FACT_TEXTS] = from->number[fact - FACT_TEXTS];
-		return;
-	}
-	to->len[fact] = from->len[fact];
-	memcpy(to->text[fact], from->text[fact], from->len[fact]);
-}
-
-/*
- * An engine begins, and another one of a higher class further in at the same exec.  It opens a scope.  Of a run that
- * has its key, the process becomes a member, which the inner engine's run then has as its parent.
- */
-static void begin_outside(struct track *t, struct proc *p, const struct recognizer_found *found,
-			  struct recognizer_subject *subject, struct outside *ret)
-{
-	struct scope *s = open_scope(t, p, found->entry);
-	const struct recognizer_mark *m;
-	struct recognizer_facts facts;
-
-	recognizer_facts(found->mark, subject, &facts);
-	add_fact(&ret->run, &facts, FACT_JOB);
-	if (s && (int)s->class > rank_of(p->run) && !(p->flags & PROC_ROOT) && join_run(t, p, s, &facts))
-		p->flags &= ~PROC_ROOT;
-	subject->root = true;
-	subject->child = false;
-	m = recognizer_task(found->entry, subject);
-	if (!m)
-		return;
-	recognizer_facts(m, subject, &facts);
-	add_fact(&ret->task, &facts, FACT_JOB);
-	for (unsigned f = FACT_CPUS; f < FACTS; f++)
-		add_fact(&ret->task, &facts, (enum recognizer_fact)f);
-}
-
-/*
- * A workflow in a task of a workflow, such as a Snakemake in a rule.  An engine that is in no task of the run around it
- * is a part of that run's own engine.
- */
-static bool is_nested(const struct track *t, const struct proc *p, const struct scope *s)
-{
-	return !t->env.runs_only && s->class == RECOGNIZER_WORKFLOW && (int)s->class == rank_of(p->run) && p->task &&
-	       p->task->engine && p->task->run == p->run && !p->task->ended;
-}
-
-/* An engine begins: its scope, and a run if the one around it has a lower class. */
-static void begin_scope(struct track *t, struct proc *p, const struct recognizer *entry,
-			const struct recognizer_facts *facts)
-{
-	bool first = !p->run || p->run->engine[0] == '\0';
-	struct scope *s = open_scope(t, p, entry);
+	struct scope *s = open_scope(t, p, o->entry);
 
 	if (!s)
-		return;
-	if ((int)s->class <= rank_of(p->run) && !is_nested(t, p, s)) {
-		if (first && !p->run->found) { /* the first engine of a run that a user began by name */
-			describe(t, p->run, entry, facts);
-			t->env.run_changed(t->env.arg, p->run);
-		}
-	} else if (track_last_root(p) && !p->run->ended) {
-		/* A session, or a job, that executes the engine itself: its run is the engine's. */
-		forget_key(p->run);
-		describe(t, p->run, entry, facts);
-		if (!(facts->known & 1u << FACT_NAME))
-			set_name(t, p->run, p);
-		if (set_key(t, p->run, facts, p->uid))
-			p->run->peers = true;
-		scope_set_run(s, p->run);
+		return NULL;
+	switch (o->run) {
+	case SCOPE_AROUND:
+		break;
+	case SCOPE_DESCRIBES:
+		describe(t, p->run, o->entry, &o->facts);
 		t->env.run_changed(t->env.arg, p->run);
-	} else if (!join_run(t, p, s, facts)) {
-		begin_run(t, p, s, facts);
+		break;
+	case SCOPE_TAKES:
+		forget_key(p->run);
+		describe(t, p->run, o->entry, &o->facts);
+		if (!(o->facts.known & 1u << FACT_NAME))
+			set_name(t, p->run, p);
+		if (set_key(t, p->run, &o->facts, p->uid))
+			p->run->peers = true;
+		set_run(s, p->run);
+		t->env.run_changed(t->env.arg, p->run);
+		break;
+	case SCOPE_JOINS:
+		if (join_run(t, p, s, &o->facts))
+			p->flags &= ~PROC_ROOT; /* of the run that the engine further in begins */
+		break;
+	case SCOPE_BEGINS:
+		if (!join_run(t, p, s, &o->facts))
+			begin_run(t, p, s, &o->facts);
+		break;
 	}
+	return s;
 }
 
-/*
- * An exec below the engine can say more about the run: the command that submits a job shows the run's key, the
- * environment of a CI job's first step its name.
- */
-static void learn(struct track *t, const struct proc *p, struct recognizer_subject *subject, bool was_engine)
+static void learn(struct track *t, struct scope *s, const struct recognizer_facts *facts)
 {
-	for (const struct scope *s = p->scope; s; s = s->outer) {
-		const struct recognizer_mark *m;
-		struct recognizer_facts facts;
-
-		if (!s->entry || !s->run || s->run->ended || s->run->key[0] || s->uid != p->uid)
-			continue;
-		image_of(s->program, NULL, s->cwd, NULL, s->uid, &subject->run);
-		subject->child = was_engine && s == p->scope;
-		m = recognizer_learn(s->entry, subject);
-		if (!m)
-			continue;
-		recognizer_facts(m, subject, &facts);
-		if (!set_key(t, s->run, &facts, s->uid))
-			continue;
-		describe(t, s->run, s->entry, &facts);
-		t->env.run_changed(t->env.arg, s->run); /* parts of the run on other hosts have the key already */
+	if (s->run->ended || !set_key(t, s->run, facts, s->uid))
 		return;
-	}
+	s->keyed = true;
+	describe(t, s->run, s->entry, facts);
+	t->env.run_changed(t->env.arg, s->run); /* parts of the run on other hosts have the key already */
 }
 
 /* ---- tasks and steps -------------------------------------------------------------- */
@@ -413,56 +317,12 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 }
 
 /* A mark of the scope holds: a task, or a step of one. */
-static void mark(struct track *t, struct proc *p, const struct scope *s, const struct recognizer_mark *m,
-		 const struct recognizer_subject *subject, const struct recognizer_facts *outside)
+static void mark(struct track *t, struct proc *p, const struct scope *s, const struct scope_marked *m)
 {
-	const struct scope *lead = track_scope_leading(p);
-	struct recognizer_facts facts;
-
-	recognizer_facts(m, subject, &facts);
-	for (unsigned f = 0; f < FACTS && outside; f++)
-		add_fact(&facts, outside, (enum recognizer_fact)f);
-	/* A task that the environment names (SKEP_TASK) is the user's own choice: the engine's are its steps. */
-	if ((s == lead || (s->nests && lead && s->engine == lead->engine)) && (!s->whole || subject->root) &&
-	    !(p->task && !p->task->engine)) {
-		if (begin_task(t, p, s, &facts))
-			track_late_begin(t, p, s, m, subject);
-		return;
-	}
-	add_step(t, p, s, &facts);
-}
-
-static void find_task(struct track *t, struct proc *p, struct recognizer_subject *subject, bool was_engine)
-{
-	for (const struct scope *s = p->scope; s; s = s->outer) {
-		const struct recognizer_mark *m;
-
-		if (!s->entry || leads(p, s))
-			continue;
-		image_of(s->program, NULL, s->cwd, NULL, s->uid, &subject->run);
-		subject->child = was_engine && s == p->scope;
-		m = recognizer_task(s->entry, subject);
-		if (!m)
-			continue;
-		mark(t, p, s, m, subject, NULL);
-		return;
-	}
-}
-
-/* A job that a scheduler starts is a task as a whole: the exec that begins the scope begins the task, too. */
-static void find_root_task(struct track *t, struct proc *p, struct recognizer_subject *subject,
-			   const struct recognizer_facts *outside)
-{
-	struct scope *s = p->scope;
-	const struct recognizer_mark *m;
-
-	subject->root = true;
-	subject->child = false;
-	m = s && s->entry && s->root.pid == p->upid.pid ? recognizer_task(s->entry, subject) : NULL;
-	if (!m)
-		return;
-	s->whole = true;
-	mark(t, p, s, m, subject, outside);
+	if (m->step)
+		add_step(t, p, s, &m->facts);
+	else if (begin_task(t, p, s, &m->facts))
+		track_late_begin(t, p, s, m->mark, &m->subject);
 }
 
 /* ---- an exec ---------------------------------------------------------------------- */
@@ -479,83 +339,64 @@ void track_scope_fork(struct proc *p, const struct proc *parent)
 		p->boundary = intern_ref(parent->boundary);
 }
 
-/* nextflow is bash, then java in the same process: one engine. */
-static bool began_before(const struct proc *p, const struct recognizer *entry)
+static void facts_of(const struct track *t, const struct proc *p, const struct proc *parent, struct scope_exec *ret)
 {
-	for (const struct scope *s = p->scope; leads(p, s); s = s->outer)
-		if (s->engine && strcmp(s->engine->text, recognizer_engine(entry)) == 0)
-			return true;
-	return false;
-}
+	/* Of a parent that rules exclude skep knows the name alone, and `parent` is a collected ancestor. */
+	const struct interned *excluded = p->parent_comm;
+	const struct run *run = p->run;
 
-/* The engines that begin at this exec, the outermost first; top: the one of the highest class among them. */
-static size_t find_engines(struct track *t, const struct proc *p, const struct recognizer_subject *subject,
-			   struct recognizer_found ret[RECOGNIZER_CLASSES], size_t *ret_top)
-{
-	size_t all = recognizers_run(t->env.recognizers, subject, ret), n = 0, top = 0;
-
-	for (size_t i = 0; i < all; i++) {
-		if (began_before(p, ret[i].entry))
-			continue;
-		if (n > 0 && recognizer_class(ret[i].entry) > recognizer_class(ret[top].entry))
-			top = n;
-		ret[n++] = ret[i];
-	}
-	*ret_top = top;
-	return n;
+	if (!excluded && parent && (parent->flags & PROC_EXCLUDED)) /* the kernel did not know the verdict yet */
+		excluded = parent->comm;
+	*ret = (struct scope_exec){
+		.environ_read = p->flags & PROC_BOUNDARY,
+		.environ_before = text_of(p->boundary),
+		.upid = p->upid,
+		.uid = p->uid,
+		.of_engine = p->flags & PROC_ENGINE,
+		.rank = rank_of(run),
+		.root = p->flags & PROC_ROOT,
+		.last_root = track_last_root(p) && !run->ended,
+		.undescribed = run && !run->found && !run->engine[0],
+		.only_run = t->env.runs_only,
+		.in_task = p->task && p->task->engine && p->task->run == run && !p->task->ended,
+		.named_task = p->task && !p->task->engine,
+	};
+	scope_image(p->program, p->comm, p->cwd, p->cgroup, p->uid, &ret->self);
+	if (ret->environ_read)
+		ret->self.environ = (struct filter_text){ p->environ ? p->environ->text : "",
+							  p->environ ? p->environ->len : 0 };
+	if (excluded)
+		ret->parent = (struct recognizer_image){ .tool = text_of(excluded), .comm = text_of(excluded) };
+	else if (parent)
+		scope_image(parent->program, parent->comm, parent->cwd, parent->cgroup, parent->uid, &ret->parent);
 }
 
 void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent)
 {
-	bool environ_read = p->flags & PROC_BOUNDARY;
-	struct filter_budget budget = { 0 };
-	struct recognizer_subject subject = { .environ_read = environ_read,
-					      .budget = &budget,
-					      .environ_before = text_of(p->boundary) };
-	/* Of a parent that rules exclude skep knows the name alone, and `parent` is a collected ancestor. */
-	const struct interned *excluded = p->parent_comm;
-	bool was_engine = p->flags & PROC_ENGINE, inside = p->scope && !leads(p, p->scope);
-	struct recognizer_found found[RECOGNIZER_CLASSES];
-	struct outside outside;
-	size_t n, top;
+	struct scope_choice choice;
+	struct scope_exec facts;
 
-	if (!t->env.recognizers || !p->program || !p->program->exe ||
-	    (p->flags & (PROC_RECOGNIZED | PROC_MUTED)))
+	if (!t->env.recognizers || !p->program || !p->program->exe || (p->flags & (PROC_RECOGNIZED | PROC_MUTED)))
 		return;
+	facts_of(t, p, parent, &facts);
+	scope_choose(t->env.recognizers, p->scope, &facts, &choice);
 	p->flags |= PROC_RECOGNIZED;
-	if (!excluded && parent && (parent->flags & PROC_EXCLUDED)) /* the kernel did not know the verdict yet */
-		excluded = parent->comm;
-	if (!leads(p, p->scope))
+	if (!scope_leads(p->scope, &p->upid))
 		p->flags &= ~PROC_ENGINE; /* it executes a program of its own now */
-	image_of(p->program, p->comm, p->cwd, p->cgroup, p->uid, &subject.self);
-	if (environ_read)
-		subject.self.environ = (struct filter_text){ p->environ ? p->environ->text : "",
-							     p->environ ? p->environ->len : 0 };
-	if (excluded)
-		subject.parent = (struct recognizer_image){ .tool = text_of(excluded), .comm = text_of(excluded) };
-	else if (parent)
-		image_of(parent->program, parent->comm, parent->cwd, parent->cgroup, parent->uid, &subject.parent);
-	n = find_engines(t, p, &subject, found, &top);
-	/* An engine that begins a run of its own is no task of the run that it leaves. */
-	if (inside && !(n > 0 && (int)recognizer_class(found[top].entry) > rank_of(p->run)))
-		find_task(t, p, &subject, was_engine);
-	if (inside)
-		learn(t, p, &subject, was_engine);
-	outside.run.known = outside.task.known = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct recognizer_facts facts;
+	if (choice.of)
+		mark(t, p, choice.of, &choice.marked);
+	if (choice.learner)
+		learn(t, choice.learner, &choice.learned);
+	for (size_t i = 0; i < choice.n; i++) {
+		const struct scope_opened *o = &choice.opened[i];
+		struct scope *s = begin_engine(t, p, o);
 
-		if (i < top) {
-			begin_outside(t, p, &found[i], &subject, &outside);
+		if (!s || !o->root.mark)
 			continue;
-		}
-		recognizer_facts(found[i].mark, &subject, &facts);
-		if (i == top)
-			add_fact(&facts, &outside.run, FACT_JOB);
-		begin_scope(t, p, found[i].entry, &facts);
-		find_root_task(t, p, &subject, i == top ? &outside.task : NULL);
+		s->whole = true;
+		mark(t, p, s, &o->root);
 	}
-	if (environ_read) {
+	if (facts.environ_read) {
 		intern_unref(t->intern, p->boundary);
 		p->boundary = intern_ref(p->environ);
 	}

@@ -159,10 +159,10 @@ static void replaced(struct track *t, struct proc *p)
 
 void track_task_keep(struct track *t, struct proc *p)
 {
-	if (is_root(p) && p->task->engine && !p->task->ended) {
-		p->task->kept = true;
-		p->flags |= PROC_KEEPS;
-	}
+	if (!is_root(p) || !p->task->engine || p->task->ended)
+		return;
+	p->task->kept = true;
+	p->flags |= PROC_KEEPS;
 	track_task_leave(t, p);
 }
 

@@ -593,6 +593,23 @@ static void named_by_the_user(void **state)
 	assert_string_equal(fixture_image(&f, 21, 1)->step, "snakemake: sort");
 }
 
+/* The shell of a task that the user named becomes the engine: the task goes with it into the engine's run. */
+static void named_and_becomes_an_engine(void **state)
+{
+	(void)state;
+	fork_of(20, 10);
+	exec_as(20, "/bin/bash", "/data/a", "bash\n-c\nsnakemake\n", "SKEP_TASK=mine\n");
+	exec_as(20, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n", "SKEP_TASK=mine\n");
+	end(20, 3 << 8);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	assert_string_equal(f.tasks[0].task, "mine");
+	assert_string_equal(f.tasks[0].state, "exited");
+	assert_int_equal(f.tasks[0].r.exit_code, 3);
+	assert_string_equal(f.tasks[0].run, run_of_image(20, 2)->id);
+	assert_string_equal(run_of_image(20, 2)->engine, "snakemake");
+}
+
 /* A step that `skep run --task` names: of the engine's task, and outside of one a task of the run. */
 static void a_step_that_the_user_names(void **state)
 {
@@ -1580,6 +1597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(across_a_restart, open_host, close_it),
 		cmocka_unit_test_setup_teardown(across_a_reload, open_host, close_it),
 		cmocka_unit_test_setup_teardown(named_by_the_user, open_host, close_it),
+		cmocka_unit_test_setup_teardown(named_and_becomes_an_engine, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_step_that_the_user_names, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_run_that_a_recipe_begins, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_hostile_user, open_host, close_it),

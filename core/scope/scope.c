@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/scope.c - the list of scopes.
+ * core/scope/scope.c - the list of scopes.
  */
-#include "core/process/scope.h"
+#include "core/scope/scope.h"
 
 #include <stdlib.h>
-
-#include "core/process/run.h"
 
 struct scope *scope_new(struct scopes *scopes, struct scope *outer)
 {
@@ -48,7 +46,7 @@ void scope_unref(struct scopes *scopes, struct intern *intern, struct scope *s)
 		else
 			scopes->last = s->prev;
 		scopes->n--;
-		run_unref(s->run);
+		scopes->run_unref(s->run);
 		intern_unref(intern, s->engine);
 		intern_unref(intern, s->cwd);
 		program_unref(intern, s->program);
@@ -57,12 +55,22 @@ void scope_unref(struct scopes *scopes, struct intern *intern, struct scope *s)
 	}
 }
 
-void scope_set_run(struct scope *s, struct run *run)
+const struct scope *scope_leading(const struct scope *chain)
 {
-	struct run *old = s->run;
+	const struct scope *found = NULL;
 
-	s->run = run_ref(run);
-	run_unref(old);
+	for (const struct scope *s = chain; s; s = s->outer) {
+		if (!found || s->class >= found->class)
+			found = s;
+		if (s->run) /* scopes further out belong to the run around this one */
+			break;
+	}
+	return found;
+}
+
+bool scope_leads(const struct scope *s, const struct skep_upid *upid)
+{
+	return s && s->root.pid == upid->pid && s->root.start_ns == upid->start_ns;
 }
 
 const struct scope *scopes_oldest(const struct scopes *scopes)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/scope.h - scopes: the engines whose work a process is part of, from the outside in.
+ * core/scope/scope.h - scopes: the engines whose work a process is part of, from the outside in.
  *
  * A process that a recognizer takes for an engine (snakemake, make, a Slurm job) opens a scope.  Its descendants keep
  * the scope for life, even when another process adopts them.  The outermost scope of the highest class names the run.
- * Its marks begin tasks, and marks of inner scopes begin steps (track_scope.c decides).
+ * Its marks begin tasks, and marks of inner scopes begin steps (choose.h).
  */
-#ifndef SKEP_CORE_SCOPE_H
-#define SKEP_CORE_SCOPE_H
+#ifndef SKEP_CORE_SCOPE_SCOPE_H
+#define SKEP_CORE_SCOPE_SCOPE_H
 
 #include "core/base/intern.h"
 #include "core/identify/program.h"
 #include "core/identify/recognizer.h"
 
-struct run;
+struct run; /* core/process/run.h */
 
 struct scope {
 	struct scope *prev, *next;       /* all scopes */
@@ -25,6 +25,7 @@ struct scope {
 	enum recognizer_class class;
 	bool nests;                      /* see recognizer_nests() */
 	bool whole;                      /* its root is a task: what its marks find below are steps */
+	bool keyed;                      /* its run has a key: no exec below has to say one */
 	const struct recognizer *entry;  /* in the table in use; NULL: a reload has removed the engine */
 	struct run *run;                 /* the run that it opened, a reference; NULL: none */
 	struct skep_upid root;           /* the engine's process */
@@ -37,6 +38,7 @@ struct scopes {
 	struct scope *first, *last; /* the youngest, the oldest */
 	size_t n;
 	uint64_t last_id;
+	void (*run_unref)(struct run *);
 };
 
 /* A new scope with one reference; takes a reference of outer.  NULL: no memory. */
@@ -44,7 +46,9 @@ struct scope *scope_new(struct scopes *, struct scope *outer);
 struct scope *scope_ref(struct scope *); /* NULL is fine; returns its argument */
 /* Frees the scope with its last reference, and then those further out that nothing else refers to.  NULL is fine. */
 void scope_unref(struct scopes *, struct intern *, struct scope *);
-void scope_set_run(struct scope *, struct run *); /* NULL: none */
+/* The scope whose marks begin tasks of the run: the outermost of the highest class that belongs to the run. */
+const struct scope *scope_leading(const struct scope *chain);
+bool scope_leads(const struct scope *, const struct skep_upid *); /* this process opened it; false for NULL */
 const struct scope *scopes_oldest(const struct scopes *); /* then scope->prev; NULL: there is none */
 struct scope *scope_find(const struct scopes *, uint64_t id);
 
