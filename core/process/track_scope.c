@@ -513,6 +513,7 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 		excluded = parent->comm;
 	if (!leads(p, p->scope))
 		p->flags &= ~PROC_ENGINE; /* it executes a program of its own now */
+	track_cgroup_path(t, p); /* the kernel sends a cgroup's path with the first exec in it only */
 	image_of(p->program, p->comm, p->cwd, p->cgroup, p->uid, &subject.self);
 	if (environ_read)
 		subject.self.environ = (struct filter_text){ p->environ ? p->environ->text : "",
