@@ -42,6 +42,7 @@ static const struct {
 	{ "sample", FACT_SAMPLE, UNIT_TEXT },
 	{ "pipeline", FACT_PIPELINE, UNIT_TEXT },
 	{ "job", FACT_JOB, UNIT_TEXT },
+	{ "account", FACT_ACCOUNT, UNIT_TEXT },
 	{ "key", FACT_KEY, UNIT_TEXT },
 	{ "again", FACT_AGAIN, UNIT_TEXT },
 	{ "attempt", FACT_ATTEMPT, UNIT_ONE },

@@ -109,11 +109,12 @@ static void describe(struct track *t, struct run *run, const struct recognizer *
 	struct skep_str name = recognizer_fact_text(facts, FACT_NAME);
 	struct skep_str pipeline = recognizer_fact_text(facts, FACT_PIPELINE);
 	struct skep_str job = recognizer_fact_text(facts, FACT_JOB);
+	struct skep_str account = recognizer_fact_text(facts, FACT_ACCOUNT);
 
 	if (run_engine(run, recognizer_engine(entry), recognizer_class(entry)) < 0 ||
 	    (run->found && name.len && run_set(&run->name, &name) < 0) ||
 	    ((run->found || !run->pipeline[0]) && pipeline.len && run_set(&run->pipeline, &pipeline) < 0) ||
-	    (job.len && run_set(&run->job, &job) < 0))
+	    (job.len && run_set(&run->job, &job) < 0) || (account.len && run_set(&run->account, &account) < 0))
 		t->stats.no_memory++;
 }
 
@@ -174,6 +175,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 		.parent = p->run && !p->run->ended ? p->run->id : NULL,
 	};
 	struct skep_str job = text_str(spec.parent ? p->run->job : "");
+	struct skep_str account = text_str(spec.parent ? p->run->account : "");
 	struct run *run;
 
 	run_id_new(id);
@@ -186,7 +188,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	run->uid = p->uid;
 	run->gid = p->gid;
 	run->peers = set_key(t, run, facts, p->uid);
-	if (run_set(&run->job, &job) < 0)
+	if (run_set(&run->job, &job) < 0 || run_set(&run->account, &account) < 0)
 		t->stats.no_memory++;
 	if (p->program && p->program->argv_len > 0 && run_argv(run, p->program->argv, p->program->argv_len) < 0)
 		t->stats.no_memory++;
@@ -230,6 +232,7 @@ static void begin_outside(struct track *t, struct proc *p, const struct recogniz
 
 	recognizer_facts(found->mark, subject, &facts);
 	add_fact(&ret->run, &facts, FACT_JOB);
+	add_fact(&ret->run, &facts, FACT_ACCOUNT);
 	if (s && (int)s->class > rank_of(p->run) && !(p->flags & PROC_ROOT) && join_run(t, p, s, &facts))
 		p->flags &= ~PROC_ROOT;
 	subject->root = true;
@@ -537,8 +540,10 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 			continue;
 		}
 		recognizer_facts(found[i].mark, &subject, &facts);
-		if (i == top)
+		if (i == top) {
 			add_fact(&facts, &outside.run, FACT_JOB);
+			add_fact(&facts, &outside.run, FACT_ACCOUNT);
+		}
 		begin_scope(t, p, found[i].entry, &facts);
 		find_root_task(t, p, &subject, i == top ? &outside.task : NULL);
 	}

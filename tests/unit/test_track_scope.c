@@ -503,10 +503,12 @@ static void a_run_that_a_recipe_begins(void **state)
 	assert_string_equal(f.track->tasks.first->engine->text, "make");
 	snprintf(outer, sizeof(outer), "%s", f.runs[0].id);
 	run_set(&f.track->runs.first->job, &(struct skep_str){ "41", 2, 2 });
+	run_set(&f.track->runs.first->account, &(struct skep_str){ "lab", 3, 3 });
 	assert_int_equal(run_new(&f.track->runs, &spec, now, &run), 0);
 	assert_int_equal(track_run_root(f.track, run, now), 0);
 	assert_string_equal(run->parent, outer);
 	assert_string_equal(run->job, "41");
+	assert_string_equal(run->account, "lab");
 	exec_as(22, "/bin/sh", "/data/a", "sh\n-c\nls | xargs gzip\n", "");
 	start(23, 22, "/usr/bin/xargs", "/data/a", "xargs\ngzip\n");
 	start(24, 23, "/usr/bin/gzip", "/data/a", "gzip\nx\n");
@@ -735,7 +737,8 @@ static void a_job_id_alone(void **state)
 /* The first program below Slurm's daemon is the engine itself: the run is Snakemake's, and the job its attribute. */
 static void an_engine_that_is_the_job(void **state)
 {
-	static const char argv[] = "python3\n/usr/bin/snakemake\n", job[] = "SLURM_JOB_ID=41\nSLURM_STEP_ID=0\n";
+	static const char argv[] = "python3\n/usr/bin/snakemake\n";
+	static const char job[] = "SLURM_JOB_ID=41\nSLURM_JOB_ACCOUNT=lab\nSLURM_STEP_ID=0\n";
 
 	(void)state;
 	start(20, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
@@ -755,6 +758,7 @@ static void an_engine_that_is_the_job(void **state)
 	assert_int_equal(f.n_runs, 2);
 	assert_string_equal(run_of(21)->engine, "snakemake");
 	assert_string_equal(run_of(21)->job, "41");
+	assert_string_equal(run_of(21)->account, "lab");
 	assert_string_equal(run_of(21)->parent, "");
 	assert_int_equal(run_of(21)->status, 3 << 8);
 	assert_ptr_not_equal(run_of(22), run_of(21));
@@ -772,7 +776,8 @@ static void an_engine_that_is_a_step(void **state)
 				     "/data/a/.snakemake/tmp.x\n--mode\n2\n";
 
 	(void)state;
-	slurm_job(20, "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n", "SLURM_JOB_ID=41\nSLURM_JOB_NAME=a\n");
+	slurm_job(20, "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n",
+		  "SLURM_JOB_ID=41\nSLURM_JOB_NAME=a\nSLURM_JOB_ACCOUNT=lab\n");
 	start(30, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
 	fork_of(31, 30);
 	exec_as(31, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n",
@@ -793,6 +798,7 @@ static void an_engine_that_is_a_step(void **state)
 	assert_string_equal(run_of(31)->engine, "snakemake");
 	assert_string_equal(run_of(31)->parent, run_of(21)->id);
 	assert_string_equal(run_of(31)->job, "41");
+	assert_string_equal(run_of(31)->account, "lab");
 	assert_true(run_of(31)->over);
 	assert_string_equal(task_of(32)->task, "align");
 	assert_string_equal(task_of(32)->job, "41.1");
@@ -914,7 +920,8 @@ static void jobs_of_a_leader_elsewhere(void **state)
 /* A run keeps its key, its job and its roots across a restart of skepd. */
 static void a_key_across_a_restart(void **state)
 {
-	static const char argv[] = "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n", job[] = "SLURM_JOB_ID=41\n";
+	static const char argv[] = "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n";
+	static const char job[] = "SLURM_JOB_ID=41\nSLURM_JOB_ACCOUNT=lab\n";
 	char run[48], *saved;
 	size_t size;
 
@@ -950,6 +957,7 @@ static void a_key_across_a_restart(void **state)
 	assert_string_equal(fixture_image(&f, 32, 1)->run, run);
 	assert_true(run_of(31)->over);
 	assert_string_equal(run_of(31)->job, "41");
+	assert_string_equal(run_of(31)->account, "lab");
 	assert_string_equal(run_of(31)->engine, "slurm");
 }
 
