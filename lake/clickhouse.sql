@@ -106,6 +106,7 @@ CREATE TABLE IF NOT EXISTS run (
 	parent_run String,
 	origin TEXT,
 	job String,
+	account TEXT,
 	join_key String,
 	container TEXT,
 	container_name TEXT,

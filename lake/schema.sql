@@ -55,6 +55,7 @@ CREATE TABLE run (
 	parent_run TEXT NOT NULL DEFAULT '', -- id of the run in which it began
 	origin TEXT NOT NULL DEFAULT '',
 	job TEXT NOT NULL DEFAULT '',
+	account TEXT NOT NULL DEFAULT '', -- that the scheduler charges for the job
 	container TEXT NOT NULL DEFAULT '',
 	container_name TEXT NOT NULL DEFAULT '',
 	container_image TEXT NOT NULL DEFAULT '',

@@ -21,8 +21,9 @@
 #define SEGMENT_MAX 255u /* NAME_MAX: no path has a longer segment */
 #define ELEMENTS_MAX 48u /* in a segment */
 #define SEGMENTS_MAX 8u
+#define SLUID_LEN 14u
 
-enum class { ANY, ANY_OR_NONE, NAME, DIGITS, HEX, HEX32, HEX64, UUID, UID, UNIT, N_CLASSES };
+enum class { ANY, ANY_OR_NONE, NAME, DIGITS, HEX, HEX32, HEX64, UUID, UID, UNIT, SLUID, N_CLASSES };
 
 enum what { LITERAL, RUN, BEGIN, END };
 
@@ -62,6 +63,12 @@ static bool is_digit(char c)
 static bool is_name(char c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("._:+@-", c));
+}
+
+/* Of Slurm: Crockford's base 32, without I, L, O, U (cb32map in src/common/sluid.c, Slurm 26.05). */
+static bool is_base32(char c)
+{
+	return is_digit(c) || (c >= 'A' && c <= 'Z' && !strchr("ILOU", c));
 }
 
 static size_t run_of(bool (*is)(char), const char *s, size_t n)
@@ -124,6 +131,11 @@ static size_t long_uid(const char *s, size_t n)
 	return uuid ? uuid : long_hex32(s, n);
 }
 
+static size_t long_sluid(const char *s, size_t n)
+{
+	return n >= SLUID_LEN && s[0] == 's' && run_of(is_base32, s + 1, SLUID_LEN - 1) == SLUID_LEN - 1 ? SLUID_LEN : 0;
+}
+
 /*
  * longest: how many of the n characters at s belong to the class. A run of a fixed-length class has exactly
  * that length.
@@ -144,6 +156,7 @@ static const struct {
 	[UUID] = { "uuid", long_uuid, 36, true },
 	[UID] = { "uid", long_uid, 32, true },
 	[UNIT] = { "unit", long_any, 1, false },
+	[SLUID] = { "sluid", long_sluid, SLUID_LEN, true },
 };
 
 /* ---- compiler --------------------------------------------------------------------- */
@@ -191,7 +204,7 @@ static int class_at(struct compiler *k, const char *end, unsigned *ret)
 			k->at = end;
 			return 0;
 		}
-	return wrong(k, k->at, "no class \"%.*s\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit",
+	return wrong(k, k->at, "no class \"%.*s\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit, sluid",
 		     len < 32 ? (int)len : 32, k->at);
 }
 

@@ -8,12 +8,13 @@
  *
  *   text           itself; '\' removes the special meaning of the next character
  *   *              any text, also none, within the segment
- *   <class>        text of that class: any name digits hex hex32 hex64 uuid uid unit
+ *   <class>        text of that class: any name digits hex hex32 hex64 uuid uid unit sluid
  *   {NAME:class}   text of that class, captured as NAME; {NAME} is {NAME:any}
  *   {NAME=...}     the text that the inner part matches, captured as NAME
  *   !...           as the last segment: the next segment of the path does not match it, or the path ends
  *
- * any: one character or more; name: letters, digits and ._:+@-; uid: a UUID or 32 hex digits, as in Kubernetes.
+ * any: one character or more; name: letters, digits and ._:+@-; uid: a UUID or 32 hex digits, as in Kubernetes;
+ * sluid: 's' and 13 base-32 digits, Slurm's id of one execution of a job.
  * In a captured uuid or uid '_' becomes '-', because unit names cannot contain these '-'. unit is like any, and a
  * captured \xHH becomes the character, because systemd escapes names in this form.
  */

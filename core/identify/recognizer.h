@@ -30,6 +30,7 @@ enum recognizer_fact {
 	FACT_SAMPLE,   /* the task's wildcard values, input or index */
 	FACT_PIPELINE, /* of a run: the pipeline's name, the same in each run */
 	FACT_JOB,      /* id of the scheduler's job */
+	FACT_ACCOUNT,  /* of a run: the account that the scheduler charges for it */
 	/* identity: a task's mark with the key of the task around it begins none; a run's joins the run of that key */
 	FACT_KEY,
 	FACT_AGAIN,    /* tasks of one run with the same text are attempts of one task */

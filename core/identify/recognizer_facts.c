@@ -13,6 +13,8 @@
 #include "core/identify/recognizer_table.h"
 
 #define HASH_LEN 17u /* "#" and 16 digits */
+/* Of a job without a time limit Slurm says that it ends after 365 days (job_end_time_reset() of slurmctld). */
+#define NO_LIMIT_S (365 * 86400.0)
 
 /* How the text of a fact's word becomes the fact. */
 enum unit {
@@ -28,6 +30,7 @@ enum unit {
 	UNIT_S,
 	UNIT_MIN,
 	UNIT_H,
+	UNIT_BETWEEN,  /* two times in seconds with a blank between */
 };
 
 static const struct {
@@ -39,6 +42,7 @@ static const struct {
 	{ "sample", FACT_SAMPLE, UNIT_TEXT },
 	{ "pipeline", FACT_PIPELINE, UNIT_TEXT },
 	{ "job", FACT_JOB, UNIT_TEXT },
+	{ "account", FACT_ACCOUNT, UNIT_TEXT },
 	{ "key", FACT_KEY, UNIT_TEXT },
 	{ "again", FACT_AGAIN, UNIT_TEXT },
 	{ "attempt", FACT_ATTEMPT, UNIT_ONE },
@@ -52,6 +56,7 @@ static const struct {
 	{ "walltime_s", FACT_WALLTIME, UNIT_S },
 	{ "walltime_min", FACT_WALLTIME, UNIT_MIN },
 	{ "walltime_h", FACT_WALLTIME, UNIT_H },
+	{ "walltime_between", FACT_WALLTIME, UNIT_BETWEEN },
 	{ "gpus", FACT_GPUS, UNIT_ONE },
 };
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
@@ -138,17 +143,36 @@ static bool clock_of(const struct filter_text *t, double *ret)
 	return *end == '\0';
 }
 
+/* "1700000000 1700003600": the seconds between both times.  false: other texts, and what is no limit. */
+static bool between(const struct filter_text *t, double *ret)
+{
+	const char *blank = memchr(t->ptr, ' ', t->len);
+	struct filter_text from, to;
+	char suffix[2][4] = { "", "" };
+	double a, b;
+
+	if (!blank)
+		return false;
+	from = (struct filter_text){ t->ptr, (uint32_t)(blank - t->ptr) };
+	to = (struct filter_text){ blank + 1, t->len - from.len - 1 };
+	if (!number(&from, &a, suffix[0]) || !number(&to, &b, suffix[1]) || *suffix[0] || *suffix[1])
+		return false;
+	*ret = b - a;
+	return *ret > 0 && *ret < NO_LIMIT_S;
+}
+
 static bool read_number(const struct filter_text *t, enum unit unit, uint64_t *ret)
 {
 	static const double times[] = {
 		[UNIT_ONE] = 1,        [UNIT_AGAIN] = 1,     [UNIT_MILLI] = 1000, [UNIT_BYTES] = 1,
 		[UNIT_KIB] = 1024,     [UNIT_MIB] = 1048576, [UNIT_GIB] = 1073741824,
 		[UNIT_CLOCK] = 1e9,    [UNIT_S] = 1e9,       [UNIT_MIN] = 60e9,   [UNIT_H] = 3600e9,
+		[UNIT_BETWEEN] = 1e9,
 	};
 	double x = 0, scale = 1;
 	char suffix[4] = "";
 
-	if (unit == UNIT_CLOCK ? !clock_of(t, &x) : !number(t, &x, suffix))
+	if (unit == UNIT_CLOCK ? !clock_of(t, &x) : unit == UNIT_BETWEEN ? !between(t, &x) : !number(t, &x, suffix))
 		return false;
 	if (*suffix && (unit < UNIT_BYTES || unit > UNIT_GIB || !scale_of(suffix, &scale)))
 		return false;

@@ -111,7 +111,7 @@ static const struct {
 	{ "name", FACT_NAME },         { "sample", FACT_SAMPLE },   { "pipeline", FACT_PIPELINE },
 	{ "job", FACT_JOB },           { "key", FACT_KEY },         { "again", FACT_AGAIN },
 	{ "attempt", FACT_ATTEMPT },   { "cpus", FACT_CPUS },       { "memory_bytes", FACT_MEMORY },
-	{ "walltime_s", FACT_WALLTIME }, { "gpus", FACT_GPUS },
+	{ "walltime_s", FACT_WALLTIME }, { "gpus", FACT_GPUS },     { "account", FACT_ACCOUNT },
 };
 #define N_FACT_KEYS (sizeof(fact_keys) / sizeof(fact_keys[0]))
 

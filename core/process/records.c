@@ -166,6 +166,7 @@ static const struct skep_field run_fields[] = {
 	STR(parent_run, "id of the run in which it began"),
 	STR(job, "id of the scheduler's job that it is, or runs in; for an array's element the array's id"),
 	CONTAINED("its first process"),
+	STR(account, "account that the scheduler charges for its job; empty: none known"),
 	STR(join_key, "runs of one engine, uid and key on several hosts are parts of one run; empty: none"),
 };
 #undef REC

@@ -106,6 +106,7 @@ struct record_run {
 	struct skep_str job;         /* id of the scheduler's job that it is, or runs in; empty: none known */
 	/* of its root: containment.h */
 	struct skep_str container, container_name, container_image, pod, name_space, unit;
+	struct skep_str account;     /* that the scheduler charges for the job; empty: none known */
 	struct skep_str join_key;    /* runs of one engine, uid and key on several hosts are one; empty: none */
 };
 

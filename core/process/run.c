@@ -137,6 +137,7 @@ static void destroy(struct intern *intern, struct run *r)
 	free(r->engine);
 	free(r->parent);
 	free(r->job);
+	free(r->account);
 	free(r->key);
 	attempts_free(r->attempts);
 	free(r->argv);
@@ -163,10 +164,11 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	r->engine = strdup("");
 	r->parent = strdup(spec->parent ? spec->parent : "");
 	r->job = strdup("");
+	r->account = strdup("");
 	r->key = strdup("");
 	err = copy_argv(r, spec->argv, spec->argv_total);
 	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent && r->engine && r->parent &&
-			  r->job && r->key))
+			  r->job && r->account && r->key))
 		err = -ENOMEM;
 	if (err == 0)
 		err = make_room(runs);
@@ -310,6 +312,7 @@ void run_record(const struct run *r, struct record_run *ret)
 		.engine = text_str(r->engine),
 		.parent_run = text_str(r->parent),
 		.job = text_str(r->job),
+		.account = text_str(r->account),
 		.join_key = text_str(r->key),
 	};
 	containment_read(&r->contained, &in);

@@ -28,6 +28,7 @@ struct run {
 	enum recognizer_class class; /* of the engine */
 	char *parent; /* id of the run in which it began; "": none */
 	char *job;    /* id of the scheduler's job that it is, or runs in; "": none known */
+	char *account; /* that the scheduler charges for that job; "": none known */
 	struct containment contained; /* of its root */
 	/*
 	 * Processes of this user whose recognizer says the same key belong to this run (track_scope.c).  "": no key.

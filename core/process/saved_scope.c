@@ -60,6 +60,7 @@ json_t *saved_scope_run_json(const struct run *run, json_t *line)
 	json_object_set_new(line, "class", json_integer(run->class));
 	json_object_set_new(line, "parent_run", saved_text(run->parent, strlen(run->parent)));
 	json_object_set_new(line, "job", saved_text(run->job, strlen(run->job)));
+	json_object_set_new(line, "account", saved_text(run->account, strlen(run->account)));
 	json_object_set_new(line, "key", saved_text(run->key, strlen(run->key)));
 	json_object_set_new(line, "key_uid", number(run->key_uid));
 	json_object_set_new(line, "peers", json_boolean(run->peers));
@@ -172,8 +173,9 @@ int saved_scope_run_read(struct track *t, struct run *run, json_t *line)
 {
 	const char *engine = saved_text_read(line, "engine"), *parent = saved_text_read(line, "parent_run");
 	const char *job = saved_text_read(line, "job"), *key = saved_text_read(line, "key");
+	const char *account = saved_text_read(line, "account");
 	struct skep_str texts[] = { text_str(parent ? parent : ""), text_str(job ? job : ""),
-				    text_str(key ? key : "") };
+				    text_str(key ? key : ""), text_str(account ? account : "") };
 	uint64_t class, uid, status, group, session;
 
 	if (get(line, "job_group", &group) && get(line, "job_session", &session) && group <= INT32_MAX &&
@@ -197,7 +199,7 @@ int saved_scope_run_read(struct track *t, struct run *run, json_t *line)
 	    get(line, "quiet", &run->quiet_ns))
 		run->status = (int)status;
 	return run_engine(run, engine, (enum recognizer_class)class) < 0 || run_set(&run->job, &texts[1]) < 0 ||
-			       run_set(&run->key, &texts[2]) < 0
+			       run_set(&run->key, &texts[2]) < 0 || run_set(&run->account, &texts[3]) < 0
 		       ? -ENOMEM
 		       : 0;
 }

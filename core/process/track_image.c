@@ -27,6 +27,16 @@ void track_image_rss(struct proc *p, uint64_t peak_bytes, uint64_t maxrss_bytes)
 	}
 }
 
+void track_cgroup_path(struct track *t, struct proc *p)
+{
+	struct skep_str path;
+
+	if (p->cgroup || !p->cgroup_id)
+		return;
+	path = cgroups_path(t->env.cgroups, p->cgroup_id, t->now_ns);
+	intern_replace(t->intern, &p->cgroup, &path);
+}
+
 void track_image_out(struct track *t, struct proc *p, const char *state, const struct skep_counters *end,
 		     uint64_t end_ns, bool last)
 {
@@ -37,11 +47,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 
 	if (p->run && !(p->approx & APPROX_RSS_PEAK) && p->rss_peak_bytes > p->run->rss_peak_bytes)
 		p->run->rss_peak_bytes = p->rss_peak_bytes;
-	if (!p->cgroup && p->cgroup_id) {
-		struct skep_str path = cgroups_path(t->env.cgroups, p->cgroup_id, t->now_ns);
-
-		intern_replace(t->intern, &p->cgroup, &path);
-	}
+	track_cgroup_path(t, p);
 	track_proc_context(t, p, &ctx);
 	t->stats.clamped += counters_sub(end, &p->base, &used);
 	*r = (struct record_process) {

@@ -372,8 +372,10 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 	/* The run of the job in which a user typed `skep run`, or of the engine that started it. */
 	if (p->run && (p->run->job_group || p->run->engine[0]) && !p->run->ended) {
 		struct skep_str around = text_str(p->run->id), job = text_str(p->run->job);
+		struct skep_str account = text_str(p->run->account);
 
-		if (run_set(&run->parent, &around) < 0 || run_set(&run->job, &job) < 0)
+		if (run_set(&run->parent, &around) < 0 || run_set(&run->job, &job) < 0 ||
+		    run_set(&run->account, &account) < 0)
 			t->stats.no_memory++;
 	}
 	track_scope_outside(t, p);

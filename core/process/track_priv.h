@@ -210,6 +210,8 @@ void track_late_tick(struct track *);
 void track_late_free(struct track *);
 
 /* track_image.c */
+/* Looks up the path of the process's cgroup, if no record has brought it. */
+void track_cgroup_path(struct track *, struct proc *);
 /* Emits the current image, with the counters and the time of its end.  last: the process ends as well. */
 void track_image_out(struct track *, struct proc *, const char *state, const struct skep_counters *end, uint64_t end_ns,
 		     bool last);

@@ -79,11 +79,12 @@ static void describe(struct track *t, struct run *run, const struct recognizer *
 	struct skep_str name = recognizer_fact_text(facts, FACT_NAME);
 	struct skep_str pipeline = recognizer_fact_text(facts, FACT_PIPELINE);
 	struct skep_str job = recognizer_fact_text(facts, FACT_JOB);
+	struct skep_str account = recognizer_fact_text(facts, FACT_ACCOUNT);
 
 	if (run_engine(run, recognizer_engine(entry), recognizer_class(entry)) < 0 ||
 	    (run->found && name.len && run_set(&run->name, &name) < 0) ||
 	    ((run->found || !run->pipeline[0]) && pipeline.len && run_set(&run->pipeline, &pipeline) < 0) ||
-	    (job.len && run_set(&run->job, &job) < 0))
+	    (job.len && run_set(&run->job, &job) < 0) || (account.len && run_set(&run->account, &account) < 0))
 		t->stats.no_memory++;
 }
 
@@ -144,6 +145,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 		.parent = p->run && !p->run->ended ? p->run->id : NULL,
 	};
 	struct skep_str job = text_str(spec.parent ? p->run->job : "");
+	struct skep_str account = text_str(spec.parent ? p->run->account : "");
 	struct run *run;
 
 	run_id_new(id);
@@ -156,7 +158,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	run->uid = p->uid;
 	run->gid = p->gid;
 	run->peers = set_key(t, run, facts, p->uid);
-	if (run_set(&run->job, &job) < 0)
+	if (run_set(&run->job, &job) < 0 || run_set(&run->account, &account) < 0)
 		t->stats.no_memory++;
 	track_task_keep(t, p);
 	intern_unref(t->intern, p->step);
@@ -339,7 +341,7 @@ void track_scope_fork(struct proc *p, const struct proc *parent)
 		p->boundary = intern_ref(parent->boundary);
 }
 
-static void facts_of(const struct track *t, const struct proc *p, const struct proc *parent, struct scope_exec *ret)
+static void facts_of(struct track *t, struct proc *p, const struct proc *parent, struct scope_exec *ret)
 {
 	/* Of a parent that rules exclude skep knows the name alone, and `parent` is a collected ancestor. */
 	const struct interned *excluded = p->parent_comm;
@@ -361,6 +363,7 @@ static void facts_of(const struct track *t, const struct proc *p, const struct p
 		.in_task = p->task && p->task->engine && p->task->run == run && !p->task->ended,
 		.named_task = p->task && !p->task->engine,
 	};
+	track_cgroup_path(t, p); /* the kernel sends a cgroup's path with the first exec in it only */
 	scope_image(p->program, p->comm, p->cwd, p->cgroup, p->uid, &ret->self);
 	if (ret->environ_read)
 		ret->self.environ = (struct filter_text){ p->environ ? p->environ->text : "",

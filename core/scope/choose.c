@@ -170,6 +170,7 @@ static void begin_outside(struct scope_opened *o, const struct scope_exec *x, st
 	struct recognizer_facts facts;
 
 	add_fact(&ret->run, &o->facts, FACT_JOB);
+	add_fact(&ret->run, &o->facts, FACT_ACCOUNT);
 	if ((int)recognizer_class(o->entry) > x->rank && !x->root)
 		o->run = SCOPE_JOINS;
 	m = recognizer_task(o->entry, subject);
@@ -239,8 +240,10 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 			begin_outside(o, &x, &subject, &outside);
 			continue;
 		}
-		if (i == top)
+		if (i == top) {
 			add_fact(&o->facts, &outside.run, FACT_JOB);
+			add_fact(&o->facts, &outside.run, FACT_ACCOUNT);
+		}
 		o->run = run_of(o->entry, &x);
 		o->root.mark = recognizer_task(o->entry, &subject);
 		if (!o->root.mark)

@@ -124,6 +124,7 @@ static const struct column run_columns[] = {
 	TEXT(parent_run),
 	TEXT(origin),
 	TEXT(job),
+	TEXT(account),
 	TEXT(container),
 	NAMES,
 	TEXT(join_key),

@@ -120,6 +120,7 @@ static const struct column run_columns[] = {
 	TEXT(parent_run),
 	TEXT(origin),
 	TEXT(job),
+	TEXT(account),
 	CONTAINED,
 };
 

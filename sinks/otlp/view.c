@@ -55,6 +55,7 @@ static const struct {
 	AS(origin, true, "skep.run.origin"),
 	AS(parent_run, true, "skep.run.parent.id"),
 	AS(job, true, "skep.job.id"),
+	AS(account, true, "skep.run.account"),
 	AS(sample, true, "skep.task.sample"),
 	AS(step, true, "skep.task.step"),
 	AS(name_source, true, "skep.task.name.source"),

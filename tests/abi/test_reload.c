@@ -383,6 +383,75 @@ static void wrong_configurations(void **state)
 	assert_nothing_has_changed(a);
 }
 
+static void table(const char *text)
+{
+	char *path = support_path(t.dir, "table");
+
+	support_write(path, text, strlen(text), 0644);
+	free(path);
+}
+
+#define TABLES "\"recognizers\": [ \"%1$s/table\" ],\n"
+#define MILL(key_, more_)                                                                                     \
+	"{ \"recognizers\": [ { \"engine\": \"mill\", \"class\": \"workflow\", \"run\": [ { \"" key_       \
+	"\": [\"mill\"] } ],\n\"task\": [ { \"child\": true, \"facts\": [ { \"from\": \"argv.1\", \"as\": " \
+	"\"name\" } ] } ]" more_ " } ] }"
+
+/*
+ * A table of recognizers that is wrong, or fails a test of its own, leaves the old one in use: for a run that it
+ * began, and for one that begins later.
+ */
+static void a_broken_table(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} broken[] = {
+		{ MILL("programms", ""), "recognizers[0].run[0]: unknown key \"programms\": did you mean \"programs\"?" },
+		{ MILL("programs", ",\n\"tests\": [ { \"argv\": [\"/bin/mill\"], \"run\": false } ]"),
+		  "tests[0]: it begins a run, but should not" },
+		{ "{ \"recognizers\": [", "table:1: " },
+	};
+	struct collector_options options = { .batch_age_ns = 20000000 };
+	json_t *all;
+
+	(void)state;
+	/* The lines of 1 s come after the reloads. */
+	script("0   live  pid=100 start=0 parent=1 exe=/bin/sh\n0 sweep_begin\n0 sweep_end complete=1\n"
+	       "1ms fork  pid=200 parent=100\n1ms exec pid=200 parent=100 exe=/bin/mill argv=\"mill\\0\"\n"
+	       "1ms fork  pid=201 parent=200\n1ms exec pid=201 parent=200 exe=/bin/sort argv=\"sort\\0before\\0\"\n"
+	       "2ms exit  pid=201 code=0\n2ms final pid=201 code=0\n"
+	       "1s  fork  pid=202 parent=200\n1s exec pid=202 parent=200 exe=/bin/sort argv=\"sort\\0after\\0\"\n"
+	       "1s  exit  pid=202 code=0\n1s final pid=202 code=0\n1s exit pid=200 code=0\n1s final pid=200 code=0\n"
+	       "1s  fork  pid=300 parent=100\n1s exec pid=300 parent=100 exe=/bin/mill argv=\"mill\\0\"\n"
+	       "1s  fork  pid=301 parent=300\n1s exec pid=301 parent=300 exe=/bin/sort argv=\"sort\\0later\\0\"\n"
+	       "1s  exit  pid=301 code=0\n1s final pid=301 code=0\n1s exit pid=300 code=0\n1s final pid=300 code=0\n");
+	table(MILL("programs", ""));
+	t.config = parsed("100ms", TABLES, PROBE, SINK);
+	assert_int_equal(collector_new(&t.loop, t.config, &options, &t.diag, &t.collector), 0);
+	assert_int_equal(collector_open(t.collector, &t.diag), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	run_for(250);
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		table(broken[i].text);
+		assert_int_equal(reload_config(parsed("100ms", TABLES, PROBE, SINK), false), -EINVAL);
+		assert_says(last.errors, broken[i].error);
+		assert_string_equal(last.changes, "");
+	}
+	run_for(1000);
+	stop(1000000000);
+	all = written("out");
+	assert_int_equal(count(all, "task"), 3);
+	assert_string_equal(string(record(all, "task", 0), "task"), "before");
+	assert_string_equal(string(record(all, "task", 1), "task"), "after");
+	assert_string_equal(string(record(all, "task", 1), "run"), string(record(all, "task", 0), "run"));
+	assert_string_equal(string(record(all, "task", 2), "task"), "later");
+	assert_string_not_equal(string(record(all, "task", 2), "run"), string(record(all, "task", 0), "run"));
+	assert_string_equal(string(image(all, 300, 1), "run"), string(record(all, "task", 2), "run"));
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(string(record(all, "task", i), "engine"), "mill");
+	json_decref(all);
+}
+
 static void a_required_one_that_does_not_start(void **state)
 {
 	const struct skep_instance *a;
@@ -804,6 +873,7 @@ int main(void)
 		TEST(failed_ones_are_tried_again),
 		TEST(settings),
 		TEST(wrong_configurations),
+		TEST(a_broken_table),
 		TEST(a_required_one_that_does_not_start),
 		TEST(changed_options_that_do_not_work),
 		TEST(all_the_way_back),

@@ -104,6 +104,12 @@ static void matches(void **state)
 		{ "{id:name}", "/a b", "-" },
 		{ "{id:name}", "/a.b-c_1:2+3@4", "/a.b-c_1:2+3@4 a.b-c_1:2+3@4 " },
 		{ "{id:hex}", "/0aF", "-" },
+		{ "x/{id:sluid}/{step}", "/x/s5K1KKYAYG5D00/step_0", "/x/s5K1KKYAYG5D00/step_0 s5K1KKYAYG5D00 step_0" },
+		{ "x/{id:sluid}", "/x/s5K1KKYAYG5D0", "-" },
+		{ "x/{id:sluid}", "/x/s5K1KKYAYG5D000", "-" },
+		{ "x/{id:sluid}", "/x/S5K1KKYAYG5D00", "-" },
+		{ "x/{id:sluid}", "/x/s5K1KKYAYG5DU0", "-" },
+		{ "x/{id:sluid}", "/x/s5k1kkyayg5d00", "-" },
 		{ "a//b", "", NULL },
 		{ "", "", NULL },
 		{ "/", "", NULL },
@@ -155,7 +161,7 @@ static void errors_say_where(void **state)
 	(void)state;
 	assert_int_equal(capture_new("a/{id:hex6}", names, &c, why), -EINVAL);
 	assert_string_equal(
-		why, "character 7: no class \"hex6\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit");
+		why, "character 7: no class \"hex6\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit, sluid");
 	assert_int_equal(capture_new("a/{idd}", names, &c, why), -EINVAL);
 	assert_string_equal(why, "character 4: there is no capture \"idd\" here");
 	assert_int_equal(capture_new("a/b//c", names, &c, why), -EINVAL);

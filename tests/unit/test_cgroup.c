@@ -305,6 +305,8 @@ static void limits(void **state)
 	put(h, "/kubepods.slice/kubepods-pod" POD ".slice/cri-containerd-" HEX64 ".scope", "memory.max", "max\n");
 	put(h, "/system.slice/slurmstepd.scope/job_7", "memory.max", "100663296\n");
 	put(h, "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", "memory.max", "max\n");
+	put(h, "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00", "memory.max", "50331648\n");
+	put(h, "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0", "memory.max", "max\n");
 	put(h, "/docker/" HEX64, "memory.max", "max\n");
 	put(h, "/machine.slice/machine-big.scope", "memory.max", "9007199254740992\n");
 	put(h, "/machine.slice/machine-big.scope", "cpu.max", "99999900000 100000\n");
@@ -339,6 +341,10 @@ static void limits(void **state)
 	l = limits_of(c, "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0",
 		      "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", false);
 	assert_int_equal(l.memory_bytes, 0);
+	/* a job of Slurm 26.05 */
+	l = limits_of(c, "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0",
+		      "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/slurm", true);
+	assert_int_equal(l.memory_bytes, 48 * MIB);
 	/* more than the host has, and what no kernel writes */
 	l = limits_of(c, "/machine.slice/machine-big.scope", session, false);
 	assert_int_equal(l.memory_bytes, 0);

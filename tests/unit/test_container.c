@@ -200,6 +200,16 @@ static const struct {
 	  "job:slurm:4749:0:12 unit:systemd:slurm-worker-1_slurmstepd.scope slice:systemd:system.slice" },
 	{ "/system.slice/slurmstepd.scope/job_4749/step_extern/slurm",
 	  "job:slurm:4749:extern unit:systemd:slurmstepd.scope slice:systemd:system.slice" },
+	/* Slurm 26.05: the job's SLUID */
+	{ "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0",
+	  "job:slurm:s5K1KKYAYG5D00:0:0 unit:systemd:slurmstepd.scope slice:systemd:system.slice" },
+	{ "/system.slice/node7_slurmstepd.scope/s5K1KKYAYG5D00/step_batch/slurm",
+	  "job:slurm:s5K1KKYAYG5D00:batch unit:systemd:node7_slurmstepd.scope slice:systemd:system.slice" },
+	{ "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00",
+	  "job:slurm:s5K1KKYAYG5D00 unit:systemd:slurmstepd.scope slice:systemd:system.slice" },
+	{ "/system.slice/slurmstepd.scope/s5K1KKYAYG5DOO/step_0", /* the letter O is no such digit */
+	  "unit:systemd:slurmstepd.scope slice:systemd:system.slice" },
+	{ "/user.slice/s5K1KKYAYG5D00/step_0", "slice:systemd:user.slice" },
 	{ "/system.slice/slurmstepd.scope/system", "unit:systemd:slurmstepd.scope slice:systemd:system.slice" },
 	{ "/system.slice/slurmd.service", "unit:systemd:slurmd.service slice:systemd:system.slice" },
 	{ "/slurm/uid_1000/job_42/step_0/task_0/docker/" C1, "container:docker:" C1 " job:slurm:42:0:0:1000" },

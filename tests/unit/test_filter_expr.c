@@ -393,6 +393,29 @@ static void limits(void **state)
 	free(text);
 }
 
+/* docs/guides/slurm.md has this pattern for the jobs of each kind and version of Slurm's cgroups. */
+static void jobs_of_slurm(void **state)
+{
+	static const char pattern[] = "*slurm*/step_*";
+	static const struct {
+		const char *path;
+		bool job;
+	} cases[] = {
+		{ "/slurm/uid_1000/job_42/step_batch/task_0", true },
+		{ "/slurm_node7/uid_1000/job_42/step_0", true },
+		{ "/system.slice/slurmstepd.scope/job_42/step_0/user/task_0", true },
+		{ "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0", true },
+		{ "/system.slice/node7_slurmstepd.scope/s5K1KKYAYG5D00/step_extern/user/task_special", true },
+		{ "/system.slice/slurmstepd.scope/system", false },
+		{ "/system.slice/slurmd.service", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (glob_match(pattern, cases[i].path, strlen(cases[i].path)) != cases[i].job)
+			fail_msg("%s", cases[i].path);
+}
+
 /* Does what glob_match does by trying everything. */
 static bool slow_glob(const char *p, const char *t)
 {
@@ -613,6 +636,7 @@ int main(void)
 		cmocka_unit_test(limits),
 		cmocka_unit_test(patient_expressions),
 		cmocka_unit_test(long_texts),
+		cmocka_unit_test(jobs_of_slurm),
 		cmocka_unit_test(globs_of_all_kinds),
 		cmocka_unit_test(reasons),
 		cmocka_unit_test(shown),

@@ -26,6 +26,10 @@ static struct fixture f;
 static uint64_t now;
 static uint32_t uid = 1000; /* of the next exec */
 static uint32_t group, session; /* of the next exec; group 0: no terminal */
+static struct {
+	uint64_t id;
+	const char *path; /* NULL: the kernel sent it before */
+} cgroup; /* of the next exec */
 
 static int open_host(void **state)
 {
@@ -63,6 +67,8 @@ static void exec_as(uint32_t pid, const char *exe, const char *cwd, const char *
 		.exe = str(exe),
 		.filename = str(exe),
 		.cwd = str(cwd),
+		.cgroup = str(cgroup.path ? cgroup.path : ""),
+		.cgroup_id = cgroup.id,
 		.argv = { words, (uint32_t)strlen(argv), (uint32_t)strlen(argv) },
 		.environ = { variables, (uint32_t)strlen(environ), (uint32_t)strlen(environ) },
 		.uid = uid,
@@ -666,10 +672,12 @@ static void a_run_that_a_recipe_begins(void **state)
 	assert_string_equal(f.track->tasks.first->engine->text, "make");
 	snprintf(outer, sizeof(outer), "%s", f.runs[0].id);
 	run_set(&f.track->runs.first->job, &(struct skep_str){ "41", 2, 2 });
+	run_set(&f.track->runs.first->account, &(struct skep_str){ "lab", 3, 3 });
 	assert_int_equal(run_new(&f.track->runs, &spec, now, &run), 0);
 	assert_int_equal(track_run_root(f.track, run, now), 0);
 	assert_string_equal(run->parent, outer);
 	assert_string_equal(run->job, "41");
+	assert_string_equal(run->account, "lab");
 	exec_as(22, "/bin/sh", "/data/a", "sh\n-c\nls | xargs gzip\n", "");
 	start(23, 22, "/usr/bin/xargs", "/data/a", "xargs\ngzip\n");
 	start(24, 23, "/usr/bin/gzip", "/data/a", "gzip\nx\n");
@@ -787,6 +795,76 @@ static void an_array_of_jobs(void **state)
 	assert_int_equal(f.track->scopes.n, 0);
 }
 
+/*
+ * Slurm 26.05: the cgroup has the job's SLUID.  Without the environment the SLUID joins the job's steps; an id of the
+ * environment wins.
+ */
+static void a_job_by_its_cgroup(void **state)
+{
+	struct skep_process_live daemon = {
+		.parent = { .pid = 10, .start_ns = T0 },
+		.comm = str("slurmstepd"),
+		.exe = str("/usr/sbin/slurmstepd"),
+		.argv = { "slurmstepd", 11, 11 },
+	};
+	struct skep_process_live found = {
+		.parent = { .pid = 20, .start_ns = 20 },
+		.uid = uid,
+		.comm = str("bash"),
+		.exe = str("/bin/bash"),
+		.argv = { "bash\0./a", 9, 9 },
+		.cgroup_id = 900,
+		.cgroup = str("/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0"),
+	};
+	/* A second rank in a step's cgroup, whose path the kernel has sent; one record has its fork and its exec. */
+	struct skep_process_exec rank = {
+		.uid = uid,
+		.comm = str("sort"),
+		.exe = str("/usr/bin/sort"),
+		.argv = { "sort", 5, 5 },
+		.cgroup_id = 901,
+	};
+	uint64_t begin;
+
+	(void)state;
+	f.track->env.fold_forks = true;
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell(&f, SKEP_ROLE_PROC_LIVE, now, 20, 20, &daemon);
+	tell(&f, SKEP_ROLE_PROC_LIVE, now, 21, 21, &found);
+	track_sweep_end(f.track, true, now);
+	start(30, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
+	cgroup.id = 901;
+	cgroup.path = "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_1/user/task_special";
+	start(31, 30, "/usr/bin/sort", "/data/a", "sort\n");
+	cgroup.path = NULL;
+	begin = ++now;
+	tell_fork(&f, begin, 32, begin, 30, 30);
+	tell(&f, SKEP_ROLE_PROC_EXEC, ++now, 32, begin, &rank);
+	fork_of(33, 30);
+	exec_as(33, "/usr/bin/uniq", "/data/a", "uniq\n", "SLURM_JOB_ID=41\nSLURM_STEP_ID=2\nSLURM_JOB_NAME=last\n");
+	cgroup.id = 0;
+	tell_exit(&f, ++now, 32, begin, 0);
+	tell_final(&f, ++now, 32, begin, 0, 1000, 0);
+	end(33, 0);
+	end(31, 0);
+	end(30, 0);
+	end(21, 0);
+	end(20, 0);
+	a_minute_passes();
+	fixture_settle(&f);
+	assert_int_equal(f.n_runs, 2);
+	assert_string_equal(run_of_image(21, 0)->engine, "slurm");
+	assert_string_equal(run_of_image(21, 0)->job, "s5K1KKYAYG5D00");
+	assert_ptr_equal(run_of(31), run_of_image(21, 0));
+	assert_ptr_equal(run_of(32), run_of(31));
+	assert_true(run_of(31)->over);
+	assert_string_equal(run_of(33)->job, "41");
+	assert_int_equal(f.n_tasks, 4);
+	assert_string_equal(task_of(32)->job, "s5K1KKYAYG5D00");
+	assert_string_equal(task_of(33)->job, "41.2");
+}
+
 /* Another user's process with the same key belongs to a run of its own, and so does one after the run's end. */
 static void a_key_of_another_user(void **state)
 {
@@ -828,7 +906,8 @@ static void a_job_id_alone(void **state)
 /* The first program below Slurm's daemon is the engine itself: the run is Snakemake's, and the job its attribute. */
 static void an_engine_that_is_the_job(void **state)
 {
-	static const char argv[] = "python3\n/usr/bin/snakemake\n", job[] = "SLURM_JOB_ID=41\nSLURM_STEP_ID=0\n";
+	static const char argv[] = "python3\n/usr/bin/snakemake\n";
+	static const char job[] = "SLURM_JOB_ID=41\nSLURM_JOB_ACCOUNT=lab\nSLURM_STEP_ID=0\n";
 
 	(void)state;
 	start(20, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
@@ -848,6 +927,7 @@ static void an_engine_that_is_the_job(void **state)
 	assert_int_equal(f.n_runs, 2);
 	assert_string_equal(run_of(21)->engine, "snakemake");
 	assert_string_equal(run_of(21)->job, "41");
+	assert_string_equal(run_of(21)->account, "lab");
 	assert_string_equal(run_of(21)->parent, "");
 	assert_int_equal(run_of(21)->status, 3 << 8);
 	assert_ptr_not_equal(run_of(22), run_of(21));
@@ -865,7 +945,8 @@ static void an_engine_that_is_a_step(void **state)
 				     "/data/a/.snakemake/tmp.x\n--mode\n2\n";
 
 	(void)state;
-	slurm_job(20, "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n", "SLURM_JOB_ID=41\nSLURM_JOB_NAME=a\n");
+	slurm_job(20, "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n",
+		  "SLURM_JOB_ID=41\nSLURM_JOB_NAME=a\nSLURM_JOB_ACCOUNT=lab\n");
 	start(30, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
 	fork_of(31, 30);
 	exec_as(31, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n",
@@ -886,6 +967,7 @@ static void an_engine_that_is_a_step(void **state)
 	assert_string_equal(run_of(31)->engine, "snakemake");
 	assert_string_equal(run_of(31)->parent, run_of(21)->id);
 	assert_string_equal(run_of(31)->job, "41");
+	assert_string_equal(run_of(31)->account, "lab");
 	assert_true(run_of(31)->over);
 	assert_string_equal(task_of(32)->task, "align");
 	assert_string_equal(task_of(32)->job, "41.1");
@@ -1007,7 +1089,8 @@ static void jobs_of_a_leader_elsewhere(void **state)
 /* A run keeps its key, its job and its roots across a restart of skepd. */
 static void a_key_across_a_restart(void **state)
 {
-	static const char argv[] = "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n", job[] = "SLURM_JOB_ID=41\n";
+	static const char argv[] = "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n";
+	static const char job[] = "SLURM_JOB_ID=41\nSLURM_JOB_ACCOUNT=lab\n";
 	char run[48], *saved;
 	size_t size;
 
@@ -1043,6 +1126,7 @@ static void a_key_across_a_restart(void **state)
 	assert_string_equal(fixture_image(&f, 32, 1)->run, run);
 	assert_true(run_of(31)->over);
 	assert_string_equal(run_of(31)->job, "41");
+	assert_string_equal(run_of(31)->account, "lab");
 	assert_string_equal(run_of(31)->engine, "slurm");
 }
 
@@ -1602,6 +1686,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_that_a_recipe_begins, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_hostile_user, open_host, close_it),
 		cmocka_unit_test_setup_teardown(an_array_of_jobs, open_host, close_it),
+		cmocka_unit_test_setup_teardown(a_job_by_its_cgroup, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_key_of_another_user, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_job_id_alone, open_host, close_it),
 		cmocka_unit_test_setup_teardown(an_engine_that_is_the_job, open_host, close_it),

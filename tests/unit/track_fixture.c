@@ -274,6 +274,7 @@ static struct seen_run *note_run(struct fixture *f, const struct run *run)
 	snprintf(r->pipeline, sizeof(r->pipeline), "%s", run->pipeline);
 	snprintf(r->parent, sizeof(r->parent), "%s", run->parent);
 	snprintf(r->job, sizeof(r->job), "%s", run->job);
+	snprintf(r->account, sizeof(r->account), "%s", run->account);
 	r->seen = run->seen;
 	return r;
 }

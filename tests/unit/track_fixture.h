@@ -45,7 +45,7 @@ struct seen_task {
 };
 
 struct seen_run {
-	char id[48], name[64], engine[32], pipeline[64], parent[48], job[32];
+	char id[48], name[64], engine[32], pipeline[64], parent[48], job[32], account[32];
 	bool over;
 	int status;
 	uint64_t seen, end_ns;
