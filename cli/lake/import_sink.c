@@ -297,6 +297,10 @@ static int add_task(struct sending *x, const struct lake_task *from)
 		.requested_walltime_ns = from->requested_walltime_ns,
 		.requested_gpus = from->requested_gpus,
 		.requested_source = str(from->requested_source),
+		.granted_cpus = from->granted_cpus,
+		.granted_memory_bytes = from->granted_memory_bytes,
+		.granted_gpus = from->granted_gpus,
+		.granted_source = str(from->granted_source),
 	};
 	CONTAINED(r, &from->in);
 	return add(x, &record_stream_task, r->root_upid, r->end_ns, r);

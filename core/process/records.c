@@ -128,7 +128,12 @@ static const struct skep_field task_fields[] = {
 	LEVEL(requested_memory_bytes, "By", "memory that was requested for it, 0: not known"),
 	LEVEL(requested_walltime_ns, "ns", "time that was requested for it, 0: not known"),
 	LEVEL(requested_gpus, "{gpu}", "GPUs that were requested for it, 0: not known"),
-	STR(requested_source, "where the request, or its first part, came from: argv, environ, file, cgroup (its limits)"),
+	STR(requested_source, "where the request, or its first part, came from: argv, environ, file"),
+	F(granted_cpus, SKEP_T_F64, SKEP_S_GAUGE, "{cpu}", "CPUs that it could use, 0: not known"),
+	LEVEL(granted_memory_bytes, "By", "memory that it could use, 0: not known"),
+	LEVEL(granted_gpus, "{gpu}", "GPUs that it could use, 0: not known"),
+	STR(granted_source,
+	    "where the grant, or its first part, came from: job (the scheduler's job around it), cgroup (its limits)"),
 	CONTAINED("its first process, else of the others if they share it"),
 };
 #undef REC

@@ -79,6 +79,10 @@ struct record_task {
 	double requested_cpus;
 	uint64_t requested_memory_bytes, requested_walltime_ns, requested_gpus;
 	struct skep_str requested_source;
+	/* what it got: of the scheduler's job in which it runs, or the limits of a cgroup made for it; 0: not known */
+	double granted_cpus;
+	uint64_t granted_memory_bytes, granted_gpus;
+	struct skep_str granted_source; /* "job" "cgroup" */
 	struct skep_str container, container_name, container_image, pod, name_space, unit; /* containment.h */
 };
 

@@ -108,6 +108,10 @@ void task_record(const struct task *task, struct record_task *ret)
 		.requested_walltime_ns = task->requested.walltime_ns,
 		.requested_gpus = task->requested.gpus,
 		.requested_source = text_str(task->requested.source ? task->requested.source : ""),
+		.granted_cpus = (double)task->granted.milli_cpus / 1000,
+		.granted_memory_bytes = task->granted.memory_bytes,
+		.granted_gpus = task->granted.gpus,
+		.granted_source = text_str(task->granted.source ? task->granted.source : ""),
 	};
 	containment_read(&task->contained, &in);
 	CONTAINED_FIELDS(&in, ret);

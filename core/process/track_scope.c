@@ -333,25 +333,44 @@ static bool same_text(const struct interned *a, const struct skep_str *b)
 	return a && a->len == b->len && memcmp(a->text, b->ptr, b->len) == 0;
 }
 
-/* Adds what the engine did not say itself. */
-static void add_request(struct task_request *to, const struct task_request *from)
+static struct task_request request_of(const struct recognizer_facts *facts)
 {
-	to->milli_cpus = to->milli_cpus ? to->milli_cpus : from->milli_cpus;
-	to->memory_bytes = to->memory_bytes ? to->memory_bytes : from->memory_bytes;
-	to->walltime_ns = to->walltime_ns ? to->walltime_ns : from->walltime_ns;
-	to->gpus = to->gpus ? to->gpus : from->gpus;
-	to->source = to->source ? to->source : from->source;
+	struct task_request r = {
+		.milli_cpus = recognizer_fact_number(facts, FACT_CPUS),
+		.memory_bytes = recognizer_fact_number(facts, FACT_MEMORY),
+		.walltime_ns = recognizer_fact_number(facts, FACT_WALLTIME),
+		.gpus = recognizer_fact_number(facts, FACT_GPUS),
+	};
+
+	for (unsigned f = FACT_CPUS; f < FACTS && !r.source; f++)
+		if (facts->known & 1u << f)
+			r.source = facts->source[f];
+	return r;
 }
 
-/* false: the process stays in its task. */
-static bool begin_task(struct track *t, struct proc *p, const struct scope *s, const struct recognizer_facts *facts)
+/* A scheduler starts a job when it can grant its request, which counts where the job's cgroup has no limit. */
+static void grant(struct task_request *to, const struct task_request *of_job)
+{
+	to->milli_cpus = to->milli_cpus ? to->milli_cpus : of_job->milli_cpus;
+	to->memory_bytes = to->memory_bytes ? to->memory_bytes : of_job->memory_bytes;
+	to->gpus = to->gpus ? to->gpus : of_job->gpus;
+	if (to->milli_cpus || to->memory_bytes || to->gpus)
+		to->source = "job";
+}
+
+/*
+ * outside: what a scheduler that begins at the same exec says about its job; NULL: none.  Returns false if the process
+ * stays in its task.
+ */
+static bool begin_task(struct track *t, struct proc *p, const struct scope *s, const struct recognizer_facts *facts,
+		       const struct recognizer_facts *outside)
 {
 	struct skep_str key = recognizer_fact_text(facts, FACT_KEY), again = recognizer_fact_text(facts, FACT_AGAIN);
 	struct skep_str sample = recognizer_fact_text(facts, FACT_SAMPLE);
 	struct skep_str job = recognizer_fact_text(facts, FACT_JOB);
 	struct skep_str name = recognizer_fact_text(facts, FACT_NAME);
 	const char *source = name.len ? facts->source[FACT_NAME] : "program";
-	struct task_request around = { 0 };
+	struct task_request granted = { 0 };
 	const struct interned *job_around = NULL;
 	struct task *task;
 
@@ -362,9 +381,15 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 		name = intern_str(p->program && p->program->tool ? p->program->tool : p->comm);
 	if (!name.len)
 		name = text_str("?");
-	/* A job of Snakemake that Slurm runs is one task of the workflow: with what Slurm was asked for. */
+	/* A job of Snakemake that Slurm runs is one task of the workflow: with what Slurm's job got. */
+	if (outside) {
+		const struct task_request of_job = request_of(outside);
+
+		grant(&granted, &of_job);
+	}
 	if (s->whole && p->task && p->task->engine && p->task->engine != s->engine) {
-		around = p->task->requested;
+		grant(&granted, &p->task->granted);
+		grant(&granted, &p->task->requested);
 		job_around = intern_ref(p->task->job);
 	}
 	task = track_task_begin(t, p, &name);
@@ -383,16 +408,8 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 		task->attempt = attempts_next(&p->run->attempts, &again);
 		t->attempts_changed = true;
 	}
-	task->requested = (struct task_request){
-		.milli_cpus = recognizer_fact_number(facts, FACT_CPUS),
-		.memory_bytes = recognizer_fact_number(facts, FACT_MEMORY),
-		.walltime_ns = recognizer_fact_number(facts, FACT_WALLTIME),
-		.gpus = recognizer_fact_number(facts, FACT_GPUS),
-	};
-	for (unsigned f = FACT_CPUS; f < FACTS && !task->requested.source; f++)
-		if (facts->known & 1u << f)
-			task->requested.source = facts->source[f];
-	add_request(&task->requested, &around);
+	task->requested = request_of(facts);
+	task->granted = granted;
 	intern_unref(t->intern, p->step);
 	p->step = NULL;
 	return true;
@@ -406,12 +423,12 @@ static void mark(struct track *t, struct proc *p, const struct scope *s, const s
 	struct recognizer_facts facts;
 
 	recognizer_facts(m, subject, &facts);
-	for (unsigned f = 0; f < FACTS && outside; f++)
-		add_fact(&facts, outside, (enum recognizer_fact)f);
+	if (outside)
+		add_fact(&facts, outside, FACT_JOB);
 	/* A task that the environment names (SKEP_TASK) is the user's own choice: the engine's are its steps. */
 	if ((s == lead || (s->nests && lead && s->engine == lead->engine)) && (!s->whole || subject->root) &&
 	    !(p->task && !p->task->engine)) {
-		if (begin_task(t, p, s, &facts))
+		if (begin_task(t, p, s, &facts, outside))
 			track_late_begin(t, p, s, m, subject);
 		return;
 	}

@@ -152,6 +152,10 @@ static const struct column task_columns[] = {
 	NUMBER(requested_walltime_ns),
 	NUMBER(requested_gpus),
 	TEXT(requested_source),
+	NUMBER(granted_cpus),
+	NUMBER(granted_memory_bytes),
+	NUMBER(granted_gpus),
+	TEXT(granted_source),
 	CONTAINED,
 };
 

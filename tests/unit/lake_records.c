@@ -202,6 +202,10 @@ void records_task(unsigned n, const char *run, struct record_task *t)
 		.requested_walltime_ns = 3600 * SECOND,
 		.requested_gpus = 1,
 		.requested_source = str("environ"),
+		.granted_cpus = 3.5,
+		.granted_memory_bytes = UINT64_C(5) << 30,
+		.granted_gpus = 2,
+		.granted_source = str("job"),
 	};
 }
 

@@ -295,6 +295,7 @@ struct lake_task *reports_task(struct reports *r, const char *name, uint64_t sta
 		.in = { "", "", "", "", "", "" },
 		.step = "",
 		.requested_source = "",
+		.granted_source = "",
 		.start_ns = at(start_ms),
 		.end_ns = end_ms ? at(end_ms) : 0,
 		.exit_code = end_ms ? 0 : -1,

@@ -182,6 +182,7 @@ static void see_task(struct fixture *f, const struct record_task *r)
 	copy(task->sample, sizeof(task->sample), r->sample);
 	copy(task->source, sizeof(task->source), r->name_source);
 	copy(task->requested_source, sizeof(task->requested_source), r->requested_source);
+	copy(task->granted_source, sizeof(task->granted_source), r->granted_source);
 	copy(task->container, sizeof(task->container), r->container);
 	copy(task->unit, sizeof(task->unit), r->unit);
 }

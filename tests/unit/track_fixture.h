@@ -40,7 +40,7 @@ struct seen_part {
 struct seen_task {
 	struct record_task r;
 	char task[136], id[48], run[48], state[16], traceparent[64], engine[32], sample[64], source[16], job[32];
-	char requested_source[16];
+	char requested_source[16], granted_source[16];
 	char container[72], unit[64];
 };
 
