@@ -90,6 +90,7 @@ struct lake_tool {
 /* One execution of a step.  A task without a record of its own (it runs) has state "". */
 struct lake_task {
 	const char *task, *task_id, *state, *engine, *sample, *job, *name_source, *traceparent, *step;
+	const char *scopes; /* engines around its root when it began, the outermost first: "cron > make" */
 	struct lake_contained in; /* of its root, else of its other processes if they have one */
 	uint64_t attempt; /* 0: not known */
 	uint64_t start_ns, end_ns;
@@ -123,7 +124,8 @@ static inline uint64_t lake_task_memory(const struct lake_task *t)
 struct lake_process { /* one per image */
 	const char *upid, *parent_upid;
 	uint64_t image, pid, ppid;
-	const char *task, *task_id, *step, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd, *cgroup;
+	const char *task, *task_id, *step, *scopes, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd;
+	const char *cgroup;
 	const char *container_name, *container_image, *pod, *name_space; /* NULL: not known */
 	const char *const *argv; /* NULL-terminated */
 	bool argv_cut;

@@ -307,6 +307,7 @@ static void task_out(struct json_stream *o, const struct lake_task *t)
 	text_out(o, "engine", t->engine);
 	text_out(o, "job", t->job);
 	text_out(o, "step", t->step);
+	text_out(o, "scopes", t->scopes);
 	text_out(o, "container", t->in.container);
 	text_out(o, "state", t->end_ns ? t->state : "running");
 	exit_code_out(o, t->exit_code);
@@ -412,6 +413,7 @@ static void process_out(struct json_stream *o, const struct lake_process *p)
 	text_out(o, "task", p->task);
 	text_out(o, "task_id", p->task_id);
 	text_out(o, "step", p->step);
+	text_out(o, "scopes", p->scopes);
 	text_out(o, "container", p->container);
 	text_out(o, "container_name", p->container_name);
 	text_out(o, "container_image", p->container_image);

@@ -88,6 +88,7 @@ json_t *saved_scope_task_json(const struct task *task, json_t *line)
 	json_object_set_new(line, "granted", request_json(&task->granted));
 	json_object_set_new(line, "starter_cgroup", number(task->starter_cgroup));
 	json_object_set_new(line, "contained", contained_json(&task->contained));
+	json_object_set_new(line, "scopes", text(task->scopes));
 	if (!task->engine)
 		return line;
 	json_object_set_new(line, "engine", text(task->engine));
@@ -161,6 +162,7 @@ int saved_scope_read(struct track *t, json_t *line)
 	s->nests = json_is_true(json_object_get(line, "nests"));
 	s->whole = json_is_true(json_object_get(line, "whole"));
 	s->engine = get_text(t, line, "engine");
+	scope_set_names(s, t->intern);
 	s->cwd = get_text(t, line, "cwd");
 	s->program = get_program(t, line);
 	scope_set_run(s, run && *run ? run_find(&t->runs, run) : NULL);
@@ -237,6 +239,7 @@ void saved_scope_task_read(struct track *t, struct task *task, json_t *line)
 	task->cpus_limit = task->memory_limit = task->granted.source && strcmp(task->granted.source, "cgroup") == 0;
 	get(line, "starter_cgroup", &task->starter_cgroup);
 	get_contained(t, line, &task->contained);
+	task->scopes = get_text(t, line, "scopes");
 	task->engine = get_text(t, line, "engine");
 	if (!task->engine)
 		return;

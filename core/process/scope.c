@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/scope.c - the list of scopes.
+ * core/process/scope.c - the list of scopes, and their names.
  */
 #include "core/process/scope.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/process/run.h"
+
+#define NAMES_MOST 1024
 
 struct scope *scope_new(struct scopes *scopes, struct scope *outer)
 {
@@ -50,6 +53,7 @@ void scope_unref(struct scopes *scopes, struct intern *intern, struct scope *s)
 		scopes->n--;
 		run_unref(s->run);
 		intern_unref(intern, s->engine);
+		intern_unref(intern, s->names);
 		intern_unref(intern, s->cwd);
 		program_unref(intern, s->program);
 		free(s);
@@ -63,6 +67,17 @@ void scope_set_run(struct scope *s, struct run *run)
 
 	s->run = run_ref(run);
 	run_unref(old);
+}
+
+void scope_set_names(struct scope *s, struct intern *intern)
+{
+	const struct interned *outer = s->outer ? s->outer->names : NULL;
+	char text[NAMES_MOST];
+	int n = snprintf(text, sizeof(text), "%s%s%s", outer ? outer->text : "", outer ? " > " : "",
+			 s->engine ? s->engine->text : "?");
+
+	/* Too long only if the saved state was forged: track_scope.c bounds the depth. */
+	s->names = n > 0 && n < (int)sizeof(text) ? intern_text(intern, text) : intern_ref(outer);
 }
 
 const struct scope *scopes_oldest(const struct scopes *scopes)

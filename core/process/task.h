@@ -32,6 +32,7 @@ struct task {
 	const struct interned *name;
 	const struct interned *traceparent; /* trace context of its root; NULL: none */
 	const struct interned *engine;      /* NULL: SKEP_TASK named it */
+	const struct interned *scopes;      /* names of the engines around its root when it began; NULL: none */
 	const struct interned *sample, *key, *job; /* NULL: not known */
 	const char *name_source;            /* static text */
 	uint32_t attempt;                   /* from 1; 0: not known */

@@ -89,6 +89,7 @@ static struct scope *open_scope(struct track *t, struct proc *p, const struct re
 	}
 	s->entry = entry;
 	s->engine = intern_text(t->intern, recognizer_engine(entry));
+	scope_set_names(s, t->intern);
 	s->class = recognizer_class(entry);
 	s->nests = recognizer_nests(entry);
 	s->root = p->upid;

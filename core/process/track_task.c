@@ -185,6 +185,7 @@ static struct task *begin(struct track *t, struct proc *p, const struct interned
 		t->stats.no_memory++;
 		return NULL;
 	}
+	task->scopes = intern_ref(p->scope ? p->scope->names : NULL);
 	task->starter_cgroup = parent ? parent->cgroup_id : 0;
 	task_set_run(task, p->run);
 	join(t, p, task);

@@ -57,6 +57,7 @@ static const struct {
 	AS(job, true, "skep.job.id"),
 	AS(sample, true, "skep.task.sample"),
 	AS(step, true, "skep.task.step"),
+	AS(scopes, true, "skep.scopes"),
 	AS(name_source, true, "skep.task.name.source"),
 	AS(attempt, false, "skep.task.attempt"),
 	AS(requested_cpus, false, NAME_REQUESTED_CPUS),

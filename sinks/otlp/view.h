@@ -16,7 +16,7 @@ enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK, V
 struct view {
 	enum view_kind kind;
 	struct skep_str run, pipeline, task, tool, container;
-	struct skep_str task_id, step;                                      /* process, task */
+	struct skep_str task_id, step, scopes;                              /* process, task */
 	struct skep_str engine, job, sample, name_source, requested_source, granted_source; /* run, task */
 	struct skep_str origin, parent_run;                                 /* run */
 	struct skep_str container_name, container_image, pod, namespace, unit;

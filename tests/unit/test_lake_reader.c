@@ -432,6 +432,7 @@ static void test_tasks(void **state)
 	assert_string_equal(found->sample, "sample=a");
 	assert_string_equal(found->job, "4711");
 	assert_string_equal(found->name_source, "argv");
+	assert_string_equal(found->scopes, "cron > snakemake");
 	assert_string_equal(found->requested_source, "environ");
 	assert_true(fabs(found->requested_cpus - 2.5) < 1e-9);
 	assert_int_equal(found->requested_memory_bytes, UINT64_C(4) << 30);

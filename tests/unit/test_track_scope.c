@@ -390,6 +390,9 @@ static void across_a_restart(void **state)
 	assert_string_equal(fixture_image(&f, 23, 1)->run, run);
 	assert_string_equal(fixture_image(&f, 23, 1)->task_id, task);
 	assert_string_equal(fixture_image(&f, 23, 1)->step, "xargs: gzip");
+	assert_string_equal(fixture_image(&f, 23, 1)->scopes, "snakemake > xargs");
+	assert_string_equal(fixture_image(&f, 20, 1)->scopes, "snakemake");
+	assert_string_equal(task_of(21)->scopes, "snakemake");
 	assert_string_equal(task_of(24)->task, "second");
 	assert_string_equal(task_of(24)->run, run);
 	assert_string_equal(task_of(24)->engine, "snakemake");
@@ -808,6 +811,10 @@ static void jobs_that_an_engine_submits(void **state)
 	assert_string_equal(task_of(32)->task, "align");
 	assert_ptr_equal(task_of(33), task_of(32));
 	assert_string_equal(fixture_image(&f, 33, 1)->step, "snakemake: bwa");
+	assert_string_equal(fixture_image(&f, 33, 1)->scopes, "slurm > snakemake");
+	assert_string_equal(fixture_image(&f, 30, 1)->scopes, "");
+	assert_string_equal(task_of(31)->scopes, "slurm");
+	assert_string_equal(task_of(32)->scopes, "slurm > snakemake");
 	assert_string_equal(task_of(32)->job, "50");
 	assert_true(task_of(31)->r.requested_cpus == 3);
 	assert_int_equal(task_of(31)->r.requested_memory_bytes, 64 << 20);
