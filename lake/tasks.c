@@ -64,10 +64,10 @@ static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
 }
 
 #define COLUMNS \
-	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, granted_source, scopes, " \
-	"attempt, start_ns, end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, " \
-	"requested_memory_bytes, requested_walltime_ns, requested_gpus, granted_memory_bytes, granted_gpus, " \
-	"coalesce(exit_code, -1), requested_cpus, granted_cpus, container, container_name, container_image, pod, namespace, unit"
+	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, granted_source, " \
+	"scopes, attempt, start_ns, end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, " \
+	"write_bytes, requested_memory_bytes, requested_walltime_ns, requested_gpus, granted_memory_bytes, " \
+	"granted_gpus, coalesce(exit_code, -1), requested_cpus, granted_cpus, container, container_name, container_image, pod, namespace, unit"
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",
@@ -262,6 +262,9 @@ int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
 				.exit_code = -1,
 			};
 		}
+		/* an image that left before its task's name came has the task's first name */
+		for (size_t k = i; k < end; k++)
+			r->processes[images[k]].task = t->task;
 		task_sum(t, r, images + i, end - i, edges);
 	}
 	free(images);

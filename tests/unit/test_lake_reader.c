@@ -397,6 +397,7 @@ static void test_tasks(void **state)
 	struct record_process p;
 	struct record_task t;
 	struct skep_mock m;
+	size_t n_aligned = 0;
 
 	(void)state;
 	begin(&m);
@@ -447,6 +448,10 @@ static void test_tasks(void **state)
 	assert_int_equal(found->totals.processes, 7);
 	assert_int_equal(found->totals.rss_peak_bytes, UINT64_C(3) << 30);
 	assert_int_equal(found->failures, 0);
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (strcmp(r->processes[i].task_id, found->task_id) == 0)
+			n_aligned += strcmp(r->processes[i].task, "align") == 0; /* as its task's record has it */
+	assert_int_equal(n_aligned, 7);
 	found = &r->tasks[2]; /* begins a second after task 0 */
 	assert_string_equal(found->task, "align_sample_01");
 	assert_int_equal(found->attempt, 2);
@@ -458,6 +463,7 @@ static void test_tasks(void **state)
 	assert_int_equal(found->exit_code, -1);
 	assert_int_equal(found->totals.cpu_ns, 28 * SECOND);
 	assert_int_equal(found->totals.images, 7);
+	assert_memory_equal(found->scopes, "cron > snakemake", 16);
 	lake_report_free(r);
 }
 
