@@ -134,7 +134,7 @@ struct analysis_execution {
 	bool killed;  /* the kernel killed a process of it for its memory */
 	double wall_s, cpu_s, busy_cores, memory;
 	double input; /* bytes read */
-	double limit; /* bytes of memory that it asked for, or at which it was killed; 0: not known */
+	double limit; /* bytes of memory: granted, else asked for, else at which it was killed; 0: not known */
 };
 
 /* What the next execution should ask for. */
@@ -160,7 +160,9 @@ struct analysis_group {
 	double largest_process; /* bytes, of all executions */
 	const struct lake_process *killed; /* the first that the kernel killed for its memory; NULL: none */
 	bool java; /* one of its processes is Java */
-	double requested_cpus, requested_memory, requested_walltime_s; /* the largest; 0: not known */
+	/* the largest that its tasks asked for, else were granted; 0: not known */
+	double requested_cpus, requested_memory, requested_walltime_s;
+	double memory_limit; /* bytes: the largest grant, else the largest request; 0: not known */
 	double wall_sum_s, cpu_sum_s, queue_sum_s, block_sum_s; /* of all, the failed ones as well */
 	struct analysis_waits waits;
 	enum analysis_bound bound;

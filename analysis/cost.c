@@ -410,11 +410,11 @@ static int claim_task(struct costing *c, struct claimant *of, const struct lake_
 		a.used[r] = a.used[r] < rest->used[r] ? a.used[r] : rest->used[r];
 		rest->used[r] -= a.used[r];
 	}
-	a.reserved[PRICE_CPU] = more_than(whole(t->requested_cpus * (double)in), a.used[PRICE_CPU]);
+	a.reserved[PRICE_CPU] = more_than(whole(t->reserved_cpus * (double)in), a.used[PRICE_CPU]);
 	a.reserved[PRICE_MEMORY] =
-		more_than(whole(kib_seconds((double)t->requested_memory_bytes, in)), a.used[PRICE_MEMORY]);
+		more_than(whole(kib_seconds((double)t->reserved_memory_bytes, in)), a.used[PRICE_MEMORY]);
 	/* how long a task kept a GPU busy is known of its run only */
-	a.reserved[PRICE_GPU] = whole((double)t->requested_gpus * (double)in);
+	a.reserved[PRICE_GPU] = whole((double)t->reserved_gpus * (double)in);
 	if (rest->used[PRICE_GPU] && a.reserved[PRICE_GPU]) {
 		a.used[PRICE_GPU] =
 			a.reserved[PRICE_GPU] < rest->used[PRICE_GPU] ? a.reserved[PRICE_GPU] : rest->used[PRICE_GPU];

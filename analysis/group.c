@@ -324,7 +324,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		.wall_s = wall,
 		.cpu_s = (double)t->totals.cpu_ns / 1e9,
 		.input = input_of(&t->totals),
-		.limit = (double)t->requested_memory_bytes,
+		.limit = (double)(t->granted_memory_bytes ? t->granted_memory_bytes : t->requested_memory_bytes),
 	};
 	double memory, limit = 0;
 	size_t n, first = images_of(a->report, w->images, w->n_images, t->task_id, &n);
@@ -345,8 +345,9 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	*net_bytes += (double)(t->totals.net_rx_bytes + t->totals.net_tx_bytes);
 	memory = concurrent_memory(a->report, w->images + first, n, w->edges);
 	memory = memory > 0 ? memory : (double)t->totals.rss_peak_bytes; /* the lake has no rows of its images */
-	larger(&g->requested_cpus, t->requested_cpus);
-	larger(&g->requested_memory, (double)t->requested_memory_bytes);
+	larger(&g->requested_cpus, lake_task_cpus(t));
+	larger(&g->requested_memory, (double)lake_task_memory(t));
+	larger(&g->memory_limit, e.limit);
 	larger(&g->requested_walltime_s, (double)t->requested_walltime_ns / 1e9);
 	g->wall_sum_s += wall;
 	g->cpu_sum_s += (double)t->totals.cpu_ns / 1e9;

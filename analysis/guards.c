@@ -23,7 +23,7 @@ bool finding_whole_machine(const struct analysis *a, const struct analysis_group
 bool finding_wants_gpu(const struct analysis_group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (g->tasks[i]->requested_gpus)
+		if (g->tasks[i]->requested_gpus || g->tasks[i]->granted_gpus)
 			return true;
 	return false;
 }

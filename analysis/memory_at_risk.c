@@ -23,10 +23,10 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 	const struct analysis_size size = analysis_size_memory(g);
 	const double most = g->largest_process;
 	struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n_oom ? g->n_oom : g->n };
-	char peak[FINDING_NUMBER], asked[FINDING_NUMBER], limit[FINDING_NUMBER], *ask;
+	char peak[FINDING_NUMBER], most_had[FINDING_NUMBER], limit[FINDING_NUMBER], *ask;
 
 	f.process = g->killed;
-	f.value = g->requested_memory > 0 ? most / g->requested_memory : 0;
+	f.value = g->memory_limit > 0 ? most / g->memory_limit : 0;
 	if (!g->n_oom && f.value < thresholds[WARN])
 		return 0;
 	f.severity = FINDING_WARN;
@@ -39,8 +39,8 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 							? finding_bytes((double)f.process->oom_limit_bytes, limit)
 							: "the machine's memory");
 	else
-		f.evidence = finding_text("its largest process held %s of the %s that it asked for",
-					  finding_bytes(most, peak), finding_bytes(g->requested_memory, asked));
+		f.evidence = finding_text("its largest process held %s of the %s that it could have",
+					  finding_bytes(most, peak), finding_bytes(g->memory_limit, most_had));
 	if (g->requested_memory > 0)
 		f.advice = ask ? finding_text("ask for %s (%s)", ask, size.rule) : NULL;
 	else
@@ -71,7 +71,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 const struct finding_kind finding_memory_at_risk = {
 	.id = "memory-at-risk",
 	.title = "killed for its memory, or nearly",
-	.measures = "the peak of the largest process by the memory asked; and each kill by the kernel",
+	.measures = "the peak of the largest process by the memory granted, else asked; and each kill by the kernel",
 	.unit = "1",
 	.guards = "caches: the peak is a process's, not its cgroup's",
 	.source = ANALYSIS_EXACT,

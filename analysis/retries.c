@@ -27,7 +27,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 			    !(t->signal || t->exit_code > 0))
 				continue;
 			f.n++;
-			lost += fmax(t->requested_cpus * analysis_task_wall_s(a, t), (double)t->totals.cpu_ns / 1e9);
+			lost += fmax(lake_task_cpus(t) * analysis_task_wall_s(a, t), (double)t->totals.cpu_ns / 1e9);
 		}
 		f.value = a->reserved_core_s > 0 ? lost / a->reserved_core_s : 0;
 		if (!f.n || f.value < thresholds[SHARE])

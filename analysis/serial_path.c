@@ -10,7 +10,7 @@
 
 enum { SHARE, CORES };
 
-/* Sets *ret to the most cores that tasks asked for at one moment; 0: none asked. 0 or -ENOMEM. */
+/* Sets *ret to the most cores that tasks asked for, or were granted, at one moment; 0: not known. 0 or -ENOMEM. */
 static int asked_at_once(const struct analysis *a, double *ret)
 {
 	const struct lake_report *r = a->report;
@@ -21,11 +21,12 @@ static int asked_at_once(const struct analysis *a, double *ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n_tasks; i++) {
 		const struct lake_task *t = &r->tasks[i];
+		const double cpus = lake_task_cpus(t);
 
-		if (t->requested_cpus <= 0)
+		if (cpus <= 0)
 			continue;
-		edges[n++] = (struct analysis_edge){ t->start_ns, t->requested_cpus };
-		edges[n++] = (struct analysis_edge){ t->end_ns ? t->end_ns : a->end_ns, -t->requested_cpus };
+		edges[n++] = (struct analysis_edge){ t->start_ns, cpus };
+		edges[n++] = (struct analysis_edge){ t->end_ns ? t->end_ns : a->end_ns, -cpus };
 	}
 	*ret = analysis_most_at_once(edges, n);
 	free(edges);

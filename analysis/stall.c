@@ -245,7 +245,7 @@ static int find_all(struct analysis *a, const struct finding_kind *kind, const d
 			const struct lake_process **of = first_of(images, r->n_processes, t->task_id, &n);
 
 			if (end > t->start_ns)
-				rc = look(a, of, n, (struct window){ t->start_ns, end }, t->requested_cpus, thresholds,
+				rc = look(a, of, n, (struct window){ t->start_ns, end }, lake_task_cpus(t), thresholds,
 					  &found);
 		}
 		if (rc == 0)

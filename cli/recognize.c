@@ -14,6 +14,7 @@
 #include "cli/base/paint.h"
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
+#include "cli/report/recognized.h"
 #include "core/identify/recognizer.h"
 
 #define ANSWER_MS 10000
@@ -41,7 +42,8 @@ const struct command cmd_recognize = {
 	.operands = "PID|RUN | --check|--list [TABLE...]",
 	.summary = "say which recognizers put processes into their run and task",
 	.about = "RUN is a run's id, the beginning of an id, a name or `last`, as for skep show; of a live run skep "
-		 "recognize prints each live process. Digits alone are a PID.\n",
+		 "recognize prints each live process, of an ended run what the lake has of each task and process. "
+		 "Digits alone are a PID.\n",
 	.options = options,
 	.notes =
 		"Recognizers say in tables which program begins a run or a task of which workflow engine, scheduler or "
@@ -236,41 +238,21 @@ static json_t *live_run(const struct recognize_options *o, const char *which)
 	return found;
 }
 
-/* The lake has names and where they came from.  The recognizers of an ended run's processes are not recorded. */
-static json_t *recorded_run(const struct lake_report *r)
+static int print_recorded(const struct lake_report *r)
 {
-	json_t *tasks = json_array();
-
-	for (size_t i = 0; i < r->n_tasks && tasks; i++) {
-		const struct lake_task *t = &r->tasks[i];
-
-		json_array_append_new(tasks, json_pack("{s:o, s:o, s:s, s:s, s:I}", "name", json_out_string(t->task),
-						       "sample", json_out_string(t->sample), "engine", t->engine,
-						       "name_source", t->name_source, "attempt",
-						       (json_int_t)t->attempt));
-	}
-	return json_pack("{s:{s:s, s:o, s:o, s:s, s:s, s:s, s:s}, s:o}", "run", "id", r->run.id, "name",
-			 json_out_string(r->run.name), "pipeline", json_out_string(r->run.pipeline), "engine",
-			 r->run.engine, "origin", r->run.origin, "parent_run", r->run.parent_run, "state",
-			 r->run.state, "tasks", tasks);
-}
-
-static void print_recorded(const json_t *o)
-{
-	const json_t *run = json_object_get(o, "run"), *one;
-	const char *engine = answer_text(run, "engine");
+	const char *engine = r->run.engine;
+	json_t *run = json_pack("{s:s, s:o, s:o, s:s}", "id", r->run.id, "name", json_out_string(r->run.name), "pipeline",
+				json_out_string(r->run.pipeline), "origin", r->run.origin);
 	struct paint p;
-	size_t i;
 
+	if (!run)
+		return -ENOMEM;
 	paint_init(&p, stdout, NULL);
 	print_run(&p, "run", run);
+	json_decref(run);
 	line(&p, "engine");
 	printf("%s\n", *engine ? engine : "none: the run of a session, or of skep run");
-	json_array_foreach(json_object_get(o, "tasks"), i, one) {
-		print_task(&p, one, "");
-	}
-	printf("the lines above come from the lake: skepd knows the matching recognizer, and the facts that skepd read for it, "
-	       "only while a process lives.\n");
+	return recognized_print(r, stdout, NULL);
 }
 
 static int run_of(const struct recognize_options *o, const char *which)
@@ -288,12 +270,8 @@ static int run_of(const struct recognize_options *o, const char *which)
 		return status;
 	if (lake_report(lake, which, &report, why, sizeof(why)) < 0)
 		status = skep_fail("recognize", SKEP_EXIT_RUNTIME, "no live run '%s', and %s", which, why);
-	found = report ? recorded_run(report) : NULL;
-	if (found && o->json)
-		json_out_write(json_incref(found), stdout);
-	else if (found)
-		print_recorded(found);
-	json_decref(found);
+	else if (o->json ? json_out_write(recognized_json(report), stdout) : print_recorded(report))
+		status = skep_fail("recognize", SKEP_EXIT_RUNTIME, "cannot write the answer");
 	lake_report_free(report);
 	lake_close(lake);
 	return status;

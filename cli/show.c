@@ -139,30 +139,31 @@ static int write_html(const char *path, struct lake *lake, const struct lake_rep
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, why) : SKEP_EXIT_OK;
 }
 
-/* The runs that began in it, whose processes and costs are theirs and not in its tables. 0 or -errno. */
-static int print_within(struct lake *lake, const struct lake_report *report, const struct paint_style *style)
+/*
+ * The runs that began in it, whose processes and costs are theirs and not in its tables.  Of a lake with a damaged file
+ * those that can be read.
+ */
+static void print_within(struct lake *lake, const struct lake_report *report, unsigned width)
 {
 	const struct lake_runs_query query = { .within = report->run.id, .sessions = true, .limit = WITHIN_MOST + 1 };
 	struct lake_runs *runs = NULL;
 	char why[512];
 	bool more;
-	int rc = lake_runs(lake, &query, &runs, why, sizeof(why));
 
-	if (rc || !runs->n) {
-		lake_runs_free(runs);
-		return 0; /* the report has what could be read, and question_partial() says what could not */
-	}
+	if (lake_runs(lake, &query, &runs, why, sizeof(why)) != 0)
+		return;
 	more = runs->n > WITHIN_MOST;
 	runs->n -= more;
-	puts("\nRuns that began in this run, each with a report of its own:");
-	rc = runs_print(runs, stdout, style);
+	if (runs->n) {
+		puts("\nRuns that began in this run, each with a report of its own:");
+		runs_print(runs, stdout, &(struct paint_style){ .width = width });
+	}
 	if (more)
 		printf("and more: skep runs --within %s --limit 0\n", report->run.id);
 	lake_runs_free(runs);
-	return rc;
 }
 
-static int print(struct lake *lake, const struct lake_report *report, const struct show_options *o, enum flame_of of)
+static int print(const struct lake_report *report, const struct show_options *o, enum flame_of of)
 {
 	const struct paint_style style = { .width = (unsigned)o->width, .processes = o->processes, .tasks = o->tasks };
 	const enum report_json_form form =
@@ -176,8 +177,6 @@ static int print(struct lake *lake, const struct lake_report *report, const stru
 	if (o->trace || o->flame)
 		return status;
 	rc = o->json ? report_json_print_as(report, form, stdout) : report_print(report, stdout, &style);
-	if (!rc && !o->json)
-		rc = print_within(lake, report, &style);
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write the report: %s", strerror(-rc)) : SKEP_EXIT_OK;
 }
 
@@ -198,9 +197,12 @@ static int answer(const char *which, const struct show_options *o, enum flame_of
 	if (rc)
 		status = skep_fail("show", SKEP_EXIT_RUNTIME, "%s", why);
 	else
-		status = o->html ? write_html(o->html, lake, report, names) : print(lake, report, o, of);
-	if (status == SKEP_EXIT_OK)
+		status = o->html ? write_html(o->html, lake, report, names) : print(report, o, of);
+	if (status == SKEP_EXIT_OK) {
 		status = question_partial("show", lake, report);
+		if (!o->json && !o->html && !o->trace && !o->flame)
+			print_within(lake, report, (unsigned)o->width);
+	}
 	lake_report_free(report);
 	engine_names_free(names);
 	lake_close(lake);

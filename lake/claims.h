@@ -31,11 +31,11 @@ struct lake_claims_part {
 	uint64_t amount;
 };
 
-/* A task as its record has it. */
+/* A task as its record has it.  reserved: what it was granted, else what it asked for; 0: neither is known. */
 struct lake_claims_task {
 	const char *run, *boot_id, *task, *task_id;
-	uint64_t start_ns, end_ns, cpu_ns, rss_peak_bytes, requested_memory_bytes, requested_gpus;
-	double requested_cpus;
+	uint64_t start_ns, end_ns, cpu_ns, rss_peak_bytes, reserved_memory_bytes, reserved_gpus;
+	double reserved_cpus;
 };
 
 enum lake_machine_sum {

@@ -90,6 +90,7 @@ struct lake_tool {
 /* One execution of a step.  A task without a record of its own (it runs) has state "". */
 struct lake_task {
 	const char *task, *task_id, *state, *engine, *sample, *job, *name_source, *traceparent, *step;
+	const char *scopes; /* engines around its root when it began, the outermost first: "cron > make" */
 	struct lake_contained in; /* of its root, else of its other processes if they have one */
 	uint64_t attempt; /* 0: not known */
 	uint64_t start_ns, end_ns;
@@ -99,9 +100,23 @@ struct lake_task {
 	double requested_cpus; /* what its engine or scheduler was asked for; 0: not known */
 	uint64_t requested_memory_bytes, requested_walltime_ns, requested_gpus;
 	const char *requested_source;
+	double granted_cpus; /* of the scheduler's job around it, or its cgroup's limits; 0: not known */
+	uint64_t granted_memory_bytes, granted_gpus;
+	const char *granted_source;
 	double cores_peak; /* largest sum, at one moment, of what its processes used on average; 0: not known */
 	struct lake_totals totals; /* rss_peak_bytes: the largest process; images 0: the lake has no rows of it */
 };
+
+/* What a task asked for, else what it was granted: a task in a container with limits alone has those.  0: not known. */
+static inline double lake_task_cpus(const struct lake_task *t)
+{
+	return t->requested_cpus > 0 ? t->requested_cpus : t->granted_cpus;
+}
+
+static inline uint64_t lake_task_memory(const struct lake_task *t)
+{
+	return t->requested_memory_bytes ? t->requested_memory_bytes : t->granted_memory_bytes;
+}
 
 /* Of lake_process.approx: the peak of memory is an upper bound, inherited from an earlier image. */
 #define LAKE_APPROX_RSS_PEAK UINT64_C(8) /* APPROX_RSS_PEAK of core/process/records.h */
@@ -109,7 +124,8 @@ struct lake_task {
 struct lake_process { /* one per image */
 	const char *upid, *parent_upid;
 	uint64_t image, pid, ppid;
-	const char *task, *task_id, *step, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd, *cgroup;
+	const char *task, *task_id, *step, *scopes, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd;
+	const char *cgroup;
 	const char *container_name, *container_image, *pod, *name_space; /* NULL: not known */
 	const char *const *argv; /* NULL-terminated */
 	bool argv_cut;

@@ -10,11 +10,11 @@
 #include "lake/idmap.h"
 
 /* Index of the first flag in PROC_COLUMNS; plain numbers follow the flags, and in ClickHouse what other probes say. */
-#define PROC_NUMBERS 23
-#define PROC_EXTRA   57
-#define PROC_FILE    62
+#define PROC_NUMBERS 24
+#define PROC_EXTRA   58
+#define PROC_FILE    63
 #define PROC_HEAD                                                                                                 \
-	"pid, start_boot_ns, parent_start_boot_ns, ppid, task, task_id, step, unit, tool, container, state, comm, "  \
+	"pid, start_boot_ns, parent_start_boot_ns, ppid, task, task_id, step, scopes, unit, tool, container, state, comm, "  \
 	"exe, filename, cwd, cgroup, oom_cgroup, "
 #define PROC_FLAGS \
 	", argv_total, coalesce(exit_code, -1), wrapper, execed, last, core_dumped, oom_killed, image, "
@@ -49,8 +49,8 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 {
 	struct lake_totals *t = &p->totals;
 	const char **const name[] = {
-		&p->task, &p->task_id,  &p->step, &p->unit, &p->tool,   &p->container,  &p->state, &p->comm,
-		&p->exe,  &p->filename, &p->cwd,  &p->cgroup, &p->oom_cgroup,
+		&p->task, &p->task_id, &p->step,     &p->scopes, &p->unit,   &p->tool,       &p->container,
+		&p->state, &p->comm,   &p->exe,      &p->filename, &p->cwd,  &p->cgroup,     &p->oom_cgroup,
 	};
 	bool *const flag[] = { &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
 	uint64_t *const number[] = {

@@ -72,6 +72,7 @@ CREATE TABLE task (
 	task TEXT NOT NULL, -- its name
 	state TEXT NOT NULL,
 	engine TEXT NOT NULL,
+	scopes TEXT NOT NULL, -- engines around its root when it began: "cron > make"
 	sample TEXT NOT NULL,
 	job TEXT NOT NULL,
 	attempt INTEGER,
@@ -94,6 +95,10 @@ CREATE TABLE task (
 	requested_walltime_ns INTEGER,
 	requested_gpus INTEGER,
 	requested_source TEXT NOT NULL,
+	granted_cpus REAL,
+	granted_memory_bytes INTEGER,
+	granted_gpus INTEGER,
+	granted_source TEXT NOT NULL,
 	container TEXT NOT NULL DEFAULT '',
 	container_name TEXT NOT NULL DEFAULT '',
 	container_image TEXT NOT NULL DEFAULT '',
@@ -142,6 +147,7 @@ CREATE TABLE proc_kind (
 	oom_peak_bytes INTEGER,
 	task_id INTEGER NOT NULL, -- dict: of `task`, within the run
 	step INTEGER NOT NULL, -- dict: path within the task
+	scopes INTEGER NOT NULL, -- dict: engines around it, "cron > make"
 	unit INTEGER NOT NULL, -- dict: of systemd
 	-- of the file exe when it was executed: another binary has another time or size; the view proc lacks them
 	exe_size_bytes INTEGER,
@@ -205,7 +211,7 @@ CREATE VIEW proc_rows AS SELECT
 	r.voluntary_switches, r.involuntary_switches, r.minor_faults, r.major_faults, r.rss_peak_bytes,
 	r.maxrss_bytes + CASE WHEN k.clock_ns IS NULL THEN 0 ELSE r.rss_peak_bytes END maxrss_bytes,
 	r.rchar_bytes, r.wchar_bytes, r.read_calls, r.write_calls, r.read_bytes, r.write_bytes, r.cancelled_write_bytes,
-	r.threads_peak, k.task_id, k.step, k.unit
+	r.threads_peak, k.task_id, k.step, k.unit, k.scopes
 FROM proc_row r LEFT JOIN proc_kind k ON k.id = r.kind LEFT JOIN proc_argv a ON a.id = r.argv;
 
 -- One row per image of a process, with every column: what to ask.  In a copy of a user's own runs, this view shows the

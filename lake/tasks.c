@@ -12,7 +12,8 @@ static int task_read(const struct lake_rows *s, struct arena *a, struct lake_tas
 {
 	struct lake_task t = { .step = "" };
 	const char **const text[] = { &t.task_id,     &t.task,        &t.state,           &t.engine, &t.sample, &t.job,
-				      &t.name_source, &t.traceparent, &t.requested_source };
+				      &t.name_source, &t.traceparent, &t.requested_source, &t.granted_source,
+				      &t.scopes };
 	uint64_t *const number[] = {
 		&t.attempt,
 		&t.start_ns,
@@ -27,6 +28,8 @@ static int task_read(const struct lake_rows *s, struct arena *a, struct lake_tas
 		&t.requested_memory_bytes,
 		&t.requested_walltime_ns,
 		&t.requested_gpus,
+		&t.granted_memory_bytes,
+		&t.granted_gpus,
 	};
 	int at = 0;
 
@@ -39,6 +42,7 @@ static int task_read(const struct lake_rows *s, struct arena *a, struct lake_tas
 		*number[i] = (uint64_t)lake_rows_number(s, at++);
 	t.exit_code = lake_rows_number(s, at++);
 	t.requested_cpus = lake_rows_real(s, at++);
+	t.granted_cpus = lake_rows_real(s, at++);
 	if (!lake_contained_read(s, at, a, &t.in))
 		return -ENOMEM;
 	*ret = t;
@@ -60,10 +64,10 @@ static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
 }
 
 #define COLUMNS \
-	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, attempt, start_ns, " \
-	"end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, " \
-	"requested_memory_bytes, requested_walltime_ns, requested_gpus, coalesce(exit_code, -1), requested_cpus, " \
-	"container, container_name, container_image, pod, namespace, unit"
+	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, granted_source, " \
+	"scopes, attempt, start_ns, end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, " \
+	"write_bytes, requested_memory_bytes, requested_walltime_ns, requested_gpus, granted_memory_bytes, " \
+	"granted_gpus, coalesce(exit_code, -1), requested_cpus, granted_cpus, container, container_name, container_image, pod, namespace, unit"
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",
@@ -190,6 +194,7 @@ static void task_sum(struct lake_task *t, const struct lake_report *r, const siz
 			t->in.container = p->container;
 	}
 	t->step = first->step;
+	t->scopes = recorded ? t->scopes : first->scopes;
 	t->cores_peak = cores_peak(r, images, n, edges);
 	if (!recorded) {
 		t->start_ns = start;
@@ -250,11 +255,16 @@ int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
 				.name_source = "",
 				.traceparent = "",
 				.step = "",
+				.scopes = "",
 				.in = { "", "", "", "", "", "" },
 				.requested_source = "",
+				.granted_source = "",
 				.exit_code = -1,
 			};
 		}
+		/* an image that left before its task's name came has the task's first name */
+		for (size_t k = i; k < end; k++)
+			r->processes[images[k]].task = t->task;
 		task_sum(t, r, images + i, end - i, edges);
 	}
 	free(images);

@@ -288,6 +288,7 @@ static int add_task(struct sending *x, const struct lake_task *from)
 		.read_bytes = from->totals.read_bytes,
 		.write_bytes = from->totals.write_bytes,
 		.engine = str(from->engine),
+		.scopes = str(from->scopes),
 		.sample = str(from->sample),
 		.job = str(from->job),
 		.attempt = from->attempt,
@@ -297,6 +298,10 @@ static int add_task(struct sending *x, const struct lake_task *from)
 		.requested_walltime_ns = from->requested_walltime_ns,
 		.requested_gpus = from->requested_gpus,
 		.requested_source = str(from->requested_source),
+		.granted_cpus = from->granted_cpus,
+		.granted_memory_bytes = from->granted_memory_bytes,
+		.granted_gpus = from->granted_gpus,
+		.granted_source = str(from->granted_source),
 	};
 	CONTAINED(r, &from->in);
 	return add(x, &record_stream_task, r->root_upid, r->end_ns, r);
@@ -321,6 +326,7 @@ static int add_process(struct sending *x, const struct lake_process *from)
 		.task = str(from->task),
 		.task_id = str(from->task_id),
 		.step = str(from->step),
+		.scopes = str(from->scopes),
 		.tool = str(from->tool),
 		.wrapper = from->wrapper,
 		.execed = from->execed,

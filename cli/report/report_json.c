@@ -277,6 +277,18 @@ static json_t *json_requested(const struct lake_task *t)
 	return done(o, ok);
 }
 
+static json_t *json_granted(const struct lake_task *t)
+{
+	json_t *o = json_object();
+	bool ok = o != NULL;
+
+	put(o, "cpus", t->granted_cpus > 0 ? json_real(t->granted_cpus) : json_null(), &ok);
+	put(o, "memory_bytes", t->granted_memory_bytes ? number(t->granted_memory_bytes) : json_null(), &ok);
+	put(o, "gpus", t->granted_gpus ? number(t->granted_gpus) : json_null(), &ok);
+	put(o, "source", string_or_null(t->granted_source), &ok);
+	return done(o, ok);
+}
+
 static void task_out(struct json_stream *o, const struct lake_task *t)
 {
 	uint64_t wall = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
@@ -295,12 +307,14 @@ static void task_out(struct json_stream *o, const struct lake_task *t)
 	text_out(o, "engine", t->engine);
 	text_out(o, "job", t->job);
 	text_out(o, "step", t->step);
+	text_out(o, "scopes", t->scopes);
 	text_out(o, "container", t->in.container);
 	text_out(o, "state", t->end_ns ? t->state : "running");
 	exit_code_out(o, t->exit_code);
 	signal_out(o, t->signal);
 	text_out(o, "name_source", t->name_source);
 	json_stream_value(o, "requested", json_requested(t));
+	json_stream_value(o, "granted", json_granted(t));
 	real_out(o, "cores_avg", wall ? (double)t->totals.cpu_ns / (double)wall : 0, wall);
 	real_out(o, "cores_peak", t->cores_peak, t->cores_peak > 0);
 	text_out(o, "container_name", t->in.container_name);
@@ -399,6 +413,7 @@ static void process_out(struct json_stream *o, const struct lake_process *p)
 	text_out(o, "task", p->task);
 	text_out(o, "task_id", p->task_id);
 	text_out(o, "step", p->step);
+	text_out(o, "scopes", p->scopes);
 	text_out(o, "container", p->container);
 	text_out(o, "container_name", p->container_name);
 	text_out(o, "container_image", p->container_image);

@@ -104,16 +104,16 @@ static void add_row(struct tasks *t, size_t first, size_t n)
 
 enum figure { FIGURE_WALL, FIGURE_CPU, FIGURE_CORES, FIGURE_PEAK, FIGURE_RSS };
 
-/* What its engine or scheduler was asked for; 0: not known, or no such figure. */
+/* What its engine or scheduler was asked for, else what it was granted; 0: not known, or no such figure. */
 static uint64_t asked_of(const struct lake_task *task, enum figure f)
 {
 	switch (f) {
 	case FIGURE_WALL:
 		return task->requested_walltime_ns;
 	case FIGURE_CORES:
-		return task->requested_cpus > 0 ? (uint64_t)(task->requested_cpus * 1000 + 0.5) : 0;
+		return (uint64_t)(lake_task_cpus(task) * 1000 + 0.5);
 	case FIGURE_RSS:
-		return task->requested_memory_bytes;
+		return lake_task_memory(task);
 	default:
 		return 0;
 	}

@@ -44,10 +44,11 @@ static json_t *task_json(const struct task *task)
 {
 	if (!task)
 		return json_null();
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:b}", "name", text(task->name), "id", task->id,
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "name", text(task->name), "id", task->id,
 			 "engine", text(task->engine), "sample", text(task->sample), "job", text(task->job), "attempt",
 			 control_json_number(task->attempt), "name_source", task->name_source, "requested_source",
-			 task->requested.source ? task->requested.source : "", "ended", (int)task->ended);
+			 task->requested.source ? task->requested.source : "", "granted_source",
+			 task->granted.source ? task->granted.source : "", "ended", (int)task->ended);
 }
 
 static json_t *scope_json(const struct scope *s, const struct scope *leads)

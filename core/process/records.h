@@ -53,6 +53,7 @@ struct record_process {
 	struct skep_str environ;
 	struct skep_str container_name, container_image, pod, name_space;
 	struct skep_str step; /* marks of engines further in: "make: a.o" in a task of Snakemake */
+	struct skep_str scopes; /* the engines around it, the outermost first: "cron > make > snakemake" */
 	struct skep_str unit; /* of systemd */
 	uint64_t exe_size_bytes, exe_modified_ns; /* of the file `exe`; realtime */
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
@@ -71,6 +72,7 @@ struct record_task {
 	/* of all its processes; rss_peak: of the largest process */
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes;
 	struct skep_str engine;      /* the engine that began it; empty: SKEP_TASK named it */
+	struct skep_str scopes;      /* the engines around its root when it began, the outermost first */
 	struct skep_str sample;      /* wildcard values, input or index */
 	struct skep_str job;         /* id of its scheduler's job */
 	uint64_t attempt;            /* from 1; 0: not known */
@@ -79,6 +81,10 @@ struct record_task {
 	double requested_cpus;
 	uint64_t requested_memory_bytes, requested_walltime_ns, requested_gpus;
 	struct skep_str requested_source;
+	/* what it got: of the scheduler's job in which it runs, or the limits of a cgroup made for it; 0: not known */
+	double granted_cpus;
+	uint64_t granted_memory_bytes, granted_gpus;
+	struct skep_str granted_source; /* "job" "cgroup" */
 	struct skep_str container, container_name, container_image, pod, name_space, unit; /* containment.h */
 };
 

@@ -77,16 +77,20 @@ json_t *saved_scope_run_json(const struct run *run, json_t *line)
 	return line;
 }
 
+static json_t *request_json(const struct task_request *r)
+{
+	return json_pack("[o, o, o, o, s]", number(r->milli_cpus), number(r->memory_bytes), number(r->walltime_ns),
+			 number(r->gpus), r->source ? r->source : "");
+}
+
 json_t *saved_scope_task_json(const struct task *task, json_t *line)
 {
-	const struct task_request *r = &task->requested;
-
-	json_object_set_new(line, "requested",
-			    json_pack("[o, o, o, o, s]", number(r->milli_cpus), number(r->memory_bytes),
-				      number(r->walltime_ns), number(r->gpus), r->source ? r->source : ""));
+	json_object_set_new(line, "requested", request_json(&task->requested));
+	json_object_set_new(line, "granted", request_json(&task->granted));
 	json_object_set_new(line, "starter_cgroup", number(task->starter_cgroup));
 	json_object_set_new(line, "kept", json_boolean(task->kept));
 	json_object_set_new(line, "contained", contained_json(&task->contained));
+	json_object_set_new(line, "scopes", text(task->scopes));
 	if (!task->engine)
 		return line;
 	json_object_set_new(line, "engine", text(task->engine));
@@ -160,6 +164,7 @@ int saved_scope_read(struct track *t, json_t *line)
 	s->nests = json_is_true(json_object_get(line, "nests"));
 	s->whole = json_is_true(json_object_get(line, "whole"));
 	s->engine = get_text(t, line, "engine");
+	scope_set_names(s, t->intern);
 	s->cwd = get_text(t, line, "cwd");
 	s->program = get_program(t, line);
 	s->run = run_ref(run && *run ? run_find(&t->runs, run) : NULL);
@@ -207,7 +212,7 @@ int saved_scope_run_read(struct track *t, struct run *run, json_t *line)
 /* The static text that stands for where a fact came from. */
 static const char *source_of(const char *text)
 {
-	static const char *const sources[] = { "argv", "environ", "cwd", "cgroup", "program", "table", "file" };
+	static const char *const sources[] = { "argv", "environ", "cwd", "cgroup", "program", "table", "file", "job" };
 
 	for (size_t i = 0; text && i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (strcmp(text, sources[i]) == 0)
@@ -215,23 +220,31 @@ static const char *source_of(const char *text)
 	return NULL;
 }
 
+static void get_request(json_t *line, const char *key, struct task_request *ret)
+{
+	json_t *list = json_object_get(line, key);
+
+	*ret = (struct task_request){
+		.milli_cpus = (uint64_t)json_integer_value(json_array_get(list, 0)),
+		.memory_bytes = (uint64_t)json_integer_value(json_array_get(list, 1)),
+		.walltime_ns = (uint64_t)json_integer_value(json_array_get(list, 2)),
+		.gpus = (uint64_t)json_integer_value(json_array_get(list, 3)),
+		.source = source_of(json_string_value(json_array_get(list, 4))),
+	};
+}
+
 void saved_scope_task_read(struct track *t, struct task *task, json_t *line)
 {
-	json_t *requested = json_object_get(line, "requested");
 	const char *source = source_of(json_string_value(json_object_get(line, "name_source")));
 	uint64_t attempt;
 
-	task->requested = (struct task_request){
-		.milli_cpus = (uint64_t)json_integer_value(json_array_get(requested, 0)),
-		.memory_bytes = (uint64_t)json_integer_value(json_array_get(requested, 1)),
-		.walltime_ns = (uint64_t)json_integer_value(json_array_get(requested, 2)),
-		.gpus = (uint64_t)json_integer_value(json_array_get(requested, 3)),
-		.source = source_of(json_string_value(json_array_get(requested, 4))),
-	};
-	task->cpus_limit = task->memory_limit = task->requested.source && strcmp(task->requested.source, "cgroup") == 0;
+	get_request(line, "requested", &task->requested);
+	get_request(line, "granted", &task->granted);
+	task->cpus_limit = task->memory_limit = task->granted.source && strcmp(task->granted.source, "cgroup") == 0;
 	get(line, "starter_cgroup", &task->starter_cgroup);
 	task->kept = json_is_true(json_object_get(line, "kept"));
 	get_contained(t, line, &task->contained);
+	task->scopes = get_text(t, line, "scopes");
 	task->engine = get_text(t, line, "engine");
 	if (!task->engine)
 		return;

@@ -62,6 +62,7 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	intern_unref(intern, task->name);
 	intern_unref(intern, task->traceparent);
 	intern_unref(intern, task->engine);
+	intern_unref(intern, task->scopes);
 	intern_unref(intern, task->sample);
 	intern_unref(intern, task->key);
 	intern_unref(intern, task->job);
@@ -99,6 +100,7 @@ void task_record(const struct task *task, struct record_task *ret)
 		.read_bytes = task->read_bytes,
 		.write_bytes = task->write_bytes,
 		.engine = intern_str(task->engine),
+		.scopes = intern_str(task->scopes),
 		.sample = intern_str(task->sample),
 		.job = intern_str(task->job),
 		.attempt = task->attempt,
@@ -108,6 +110,10 @@ void task_record(const struct task *task, struct record_task *ret)
 		.requested_walltime_ns = task->requested.walltime_ns,
 		.requested_gpus = task->requested.gpus,
 		.requested_source = text_str(task->requested.source ? task->requested.source : ""),
+		.granted_cpus = (double)task->granted.milli_cpus / 1000,
+		.granted_memory_bytes = task->granted.memory_bytes,
+		.granted_gpus = task->granted.gpus,
+		.granted_source = text_str(task->granted.source ? task->granted.source : ""),
 	};
 	containment_read(&task->contained, &in);
 	CONTAINED_FIELDS(&in, ret);

@@ -32,12 +32,14 @@ struct task {
 	const struct interned *name;
 	const struct interned *traceparent; /* trace context of its root; NULL: none */
 	const struct interned *engine;      /* NULL: SKEP_TASK named it */
+	const struct interned *scopes;      /* names of the engines around its root when it began; NULL: none */
 	const struct interned *sample, *key, *job; /* NULL: not known */
 	const char *name_source;            /* static text */
 	uint32_t attempt;                   /* from 1; 0: not known */
 	struct containment contained;
-	struct task_request requested;
-	bool cpus_limit, memory_limit; /* the request is a cgroup's limit, not the engine's own request */
+	struct task_request requested; /* what somebody asked for */
+	struct task_request granted;   /* what it got: of the scheduler's job around it, or limits of its cgroup */
+	bool cpus_limit, memory_limit; /* the grant is a cgroup's limit, not the job's */
 	uint64_t starter_cgroup; /* of the process that started its root; 0: not known */
 	uint64_t limits_cgroup;  /* whose limits skep has read last; 0: none */
 	struct late *late;       /* it waits for a name from a file (track_late.c); NULL: it does not */

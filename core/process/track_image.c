@@ -99,6 +99,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.traceparent = track_traceparent(p),
 		.environ = intern_str(p->environ),
 		.step = intern_str(p->step),
+		.scopes = intern_str(p->scope ? p->scope->names : NULL),
 	};
 	track_container(t, p, r);
 	track_contained(t, p, r);

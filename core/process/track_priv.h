@@ -185,7 +185,7 @@ void track_task_dying(struct proc *);
 void track_task_keep(struct track *, struct proc *);
 /* The process ends, in that state (static text).  If it is a task's root, the task is over.  status: -1: none. */
 void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);
-/* Fills in what the task's engine did not say, from the limits of a cgroup that was made for it.  At each exec. */
+/* Grants the task the limits of a cgroup that was made for it, where its job granted nothing.  At each exec. */
 void track_task_limits(struct track *, const struct proc *);
 void track_task_image(struct proc *, const struct skep_counters *used); /* adds an emitted image to the task's sums */
 void track_tasks_tick(struct track *);

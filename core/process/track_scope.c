@@ -59,6 +59,7 @@ static struct scope *open_scope(struct track *t, struct proc *p, const struct re
 	}
 	s->entry = entry;
 	s->engine = intern_text(t->intern, recognizer_engine(entry));
+	scope_set_names(s, t->intern);
 	s->class = recognizer_class(entry);
 	s->nests = recognizer_nests(entry);
 	s->root = p->upid;
@@ -253,25 +254,44 @@ static bool same_text(const struct interned *a, const struct skep_str *b)
 	return a && a->len == b->len && memcmp(a->text, b->ptr, b->len) == 0;
 }
 
-/* Adds what the engine did not say itself. */
-static void add_request(struct task_request *to, const struct task_request *from)
+static struct task_request request_of(const struct recognizer_facts *facts)
 {
-	to->milli_cpus = to->milli_cpus ? to->milli_cpus : from->milli_cpus;
-	to->memory_bytes = to->memory_bytes ? to->memory_bytes : from->memory_bytes;
-	to->walltime_ns = to->walltime_ns ? to->walltime_ns : from->walltime_ns;
-	to->gpus = to->gpus ? to->gpus : from->gpus;
-	to->source = to->source ? to->source : from->source;
+	struct task_request r = {
+		.milli_cpus = recognizer_fact_number(facts, FACT_CPUS),
+		.memory_bytes = recognizer_fact_number(facts, FACT_MEMORY),
+		.walltime_ns = recognizer_fact_number(facts, FACT_WALLTIME),
+		.gpus = recognizer_fact_number(facts, FACT_GPUS),
+	};
+
+	for (unsigned f = FACT_CPUS; f < FACTS && !r.source; f++)
+		if (facts->known & 1u << f)
+			r.source = facts->source[f];
+	return r;
 }
 
-/* false: the process stays in its task. */
-static bool begin_task(struct track *t, struct proc *p, const struct scope *s, const struct recognizer_facts *facts)
+/* A scheduler starts a job when it can grant its request, which counts where the job's cgroup has no limit. */
+static void grant(struct task_request *to, const struct task_request *of_job)
+{
+	to->milli_cpus = to->milli_cpus ? to->milli_cpus : of_job->milli_cpus;
+	to->memory_bytes = to->memory_bytes ? to->memory_bytes : of_job->memory_bytes;
+	to->gpus = to->gpus ? to->gpus : of_job->gpus;
+	if (to->milli_cpus || to->memory_bytes || to->gpus)
+		to->source = "job";
+}
+
+/*
+ * outside: what a scheduler that begins at the same exec says about its job; NULL: none.  Returns false if the process
+ * stays in its task.
+ */
+static bool begin_task(struct track *t, struct proc *p, const struct scope *s, const struct recognizer_facts *facts,
+		       const struct recognizer_facts *outside)
 {
 	struct skep_str key = recognizer_fact_text(facts, FACT_KEY), again = recognizer_fact_text(facts, FACT_AGAIN);
 	struct skep_str sample = recognizer_fact_text(facts, FACT_SAMPLE);
 	struct skep_str job = recognizer_fact_text(facts, FACT_JOB);
 	struct skep_str name = recognizer_fact_text(facts, FACT_NAME);
 	const char *source = name.len ? facts->source[FACT_NAME] : "program";
-	struct task_request around = { 0 };
+	struct task_request granted = { 0 };
 	const struct interned *job_around = NULL;
 	struct task *task;
 
@@ -282,9 +302,15 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 		name = intern_str(p->program && p->program->tool ? p->program->tool : p->comm);
 	if (!name.len)
 		name = text_str("?");
-	/* A job of Snakemake that Slurm runs is one task of the workflow: with what Slurm was asked for. */
+	/* A job of Snakemake that Slurm runs is one task of the workflow: with what Slurm's job got. */
+	if (outside) {
+		const struct task_request of_job = request_of(outside);
+
+		grant(&granted, &of_job);
+	}
 	if (s->whole && p->task && p->task->engine && p->task->engine != s->engine) {
-		around = p->task->requested;
+		grant(&granted, &p->task->granted);
+		grant(&granted, &p->task->requested);
 		job_around = intern_ref(p->task->job);
 	}
 	task = track_task_begin(t, p, &name);
@@ -303,27 +329,20 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 		task->attempt = attempts_next(&p->run->attempts, &again);
 		t->attempts_changed = true;
 	}
-	task->requested = (struct task_request){
-		.milli_cpus = recognizer_fact_number(facts, FACT_CPUS),
-		.memory_bytes = recognizer_fact_number(facts, FACT_MEMORY),
-		.walltime_ns = recognizer_fact_number(facts, FACT_WALLTIME),
-		.gpus = recognizer_fact_number(facts, FACT_GPUS),
-	};
-	for (unsigned f = FACT_CPUS; f < FACTS && !task->requested.source; f++)
-		if (facts->known & 1u << f)
-			task->requested.source = facts->source[f];
-	add_request(&task->requested, &around);
+	task->requested = request_of(facts);
+	task->granted = granted;
 	intern_unref(t->intern, p->step);
 	p->step = NULL;
 	return true;
 }
 
 /* A mark of the scope holds: a task, or a step of one. */
-static void mark(struct track *t, struct proc *p, const struct scope *s, const struct scope_marked *m)
+static void mark(struct track *t, struct proc *p, const struct scope *s, const struct scope_marked *m,
+		 const struct recognizer_facts *outside)
 {
 	if (m->step)
 		add_step(t, p, s, &m->facts);
-	else if (begin_task(t, p, s, &m->facts))
+	else if (begin_task(t, p, s, &m->facts, outside))
 		track_late_begin(t, p, s, m->mark, &m->subject);
 }
 
@@ -387,7 +406,7 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 	if (!scope_leads(p->scope, &p->upid))
 		p->flags &= ~PROC_ENGINE; /* it executes a program of its own now */
 	if (choice.of)
-		mark(t, p, choice.of, &choice.marked);
+		mark(t, p, choice.of, &choice.marked, NULL);
 	if (choice.learner)
 		learn(t, choice.learner, &choice.learned);
 	for (size_t i = 0; i < choice.n; i++) {
@@ -397,7 +416,7 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 		if (!s || !o->root.mark)
 			continue;
 		s->whole = true;
-		mark(t, p, s, &o->root);
+		mark(t, p, s, &o->root, i == choice.top ? &choice.outside : NULL);
 	}
 	if (facts.environ_read) {
 		intern_unref(t->intern, p->boundary);

@@ -220,6 +220,7 @@ static struct task *begin(struct track *t, struct proc *p, const struct interned
 		t->stats.no_memory++;
 		return NULL;
 	}
+	task->scopes = intern_ref(p->scope ? p->scope->names : NULL);
 	task->starter_cgroup = parent ? parent->cgroup_id : 0;
 	task_set_run(task, p->run);
 	join(t, p, task);
@@ -248,10 +249,10 @@ void track_task_limits(struct track *t, const struct proc *p)
 	job = entry && recognizer_class(entry) == RECOGNIZER_SCHEDULER;
 	if (cgroups_limits(t->env.cgroups, p->cgroup_id, task->starter_cgroup, job, t->now_ns, &limits))
 		task->limits_cgroup = p->cgroup_id;
-	add_limit(limits.milli_cpus, &task->cpus_limit, &task->requested.milli_cpus);
-	add_limit(limits.memory_bytes, &task->memory_limit, &task->requested.memory_bytes);
-	if (!task->requested.source && (task->cpus_limit || task->memory_limit))
-		task->requested.source = "cgroup";
+	add_limit(limits.milli_cpus, &task->cpus_limit, &task->granted.milli_cpus);
+	add_limit(limits.memory_bytes, &task->memory_limit, &task->granted.memory_bytes);
+	if (!task->granted.source && (task->cpus_limit || task->memory_limit))
+		task->granted.source = "cgroup";
 }
 
 struct task *track_task_begin(struct track *t, struct proc *p, const struct skep_str *name)

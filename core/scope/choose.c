@@ -154,32 +154,28 @@ static void add_fact(struct recognizer_facts *to, const struct recognizer_facts 
 	memcpy(to->text[fact], from->text[fact], from->len[fact]);
 }
 
-/* What the engines further out that begin at the same exec say, as Slurm of `srun snakemake`. */
-struct outside {
-	struct recognizer_facts run, task;
-};
-
 /*
- * An engine begins, and another one of a higher class further in at the same exec.  Of a run that has its key, the
- * process becomes a member, which the inner engine's run then has as its parent.
+ * An engine begins, and another one of a higher class further in at the same exec, as Slurm's job and Snakemake with
+ * `srun snakemake`.  Of a run that has its key, the process becomes a member, which the inner engine's run then has as
+ * its parent.  ret_run, ret_task: what it says about those of the inner engine.
  */
 static void begin_outside(struct scope_opened *o, const struct scope_exec *x, struct recognizer_subject *subject,
-			  struct outside *ret)
+			  struct recognizer_facts *ret_run, struct recognizer_facts *ret_task)
 {
 	const struct recognizer_mark *m;
 	struct recognizer_facts facts;
 
-	add_fact(&ret->run, &o->facts, FACT_JOB);
-	add_fact(&ret->run, &o->facts, FACT_ACCOUNT);
+	add_fact(ret_run, &o->facts, FACT_JOB);
+	add_fact(ret_run, &o->facts, FACT_ACCOUNT);
 	if ((int)recognizer_class(o->entry) > x->rank && !x->root)
 		o->run = SCOPE_JOINS;
 	m = recognizer_task(o->entry, subject);
 	if (!m)
 		return;
 	recognizer_facts(m, subject, &facts);
-	add_fact(&ret->task, &facts, FACT_JOB);
+	add_fact(ret_task, &facts, FACT_JOB);
 	for (unsigned f = FACT_CPUS; f < FACTS; f++)
-		add_fact(&ret->task, &facts, (enum recognizer_fact)f);
+		add_fact(ret_task, &facts, (enum recognizer_fact)f);
 }
 
 /* How the exec stands to runs when this engine begins.  x is changed for the engines further in. */
@@ -211,15 +207,14 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 					      .environ_before = x.environ_before, .budget = &ret->budget };
 	struct recognizer_found found[RECOGNIZER_CLASSES];
 	bool inside = chain && !scope_leads(chain, &x.upid);
-	struct outside outside;
-	size_t top;
+	struct recognizer_facts outside; /* about the run */
 
 	ret->budget = (struct filter_budget){ 0 };
 	ret->of = NULL;
 	ret->learner = NULL;
-	ret->n = find_engines(recognizers, chain, &x, &subject, found, &top);
+	ret->n = find_engines(recognizers, chain, &x, &subject, found, &ret->top);
 	/* An engine that begins a run of its own is no task of the run that it leaves. */
-	if (inside && !(ret->n > 0 && (int)recognizer_class(found[top].entry) > x.rank))
+	if (inside && !(ret->n > 0 && (int)recognizer_class(found[ret->top].entry) > x.rank))
 		find_mark(chain, &x, &subject, ret);
 	if (inside)
 		find_learner(chain, &x, &subject, ret);
@@ -228,7 +223,7 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 	subject.run = subject.self;
 	subject.root = true;
 	subject.child = false;
-	outside.run.known = outside.task.known = 0;
+	outside.known = ret->outside.known = 0;
 	for (size_t i = 0; i < ret->n; i++) {
 		struct scope_opened *o = &ret->opened[i];
 
@@ -236,13 +231,13 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 		o->run = SCOPE_AROUND;
 		o->root.mark = NULL;
 		recognizer_facts(found[i].mark, &subject, &o->facts);
-		if (i < top) {
-			begin_outside(o, &x, &subject, &outside);
+		if (i < ret->top) {
+			begin_outside(o, &x, &subject, &outside, &ret->outside);
 			continue;
 		}
-		if (i == top) {
-			add_fact(&o->facts, &outside.run, FACT_JOB);
-			add_fact(&o->facts, &outside.run, FACT_ACCOUNT);
+		if (i == ret->top) {
+			add_fact(&o->facts, &outside, FACT_JOB);
+			add_fact(&o->facts, &outside, FACT_ACCOUNT);
 		}
 		o->run = run_of(o->entry, &x);
 		o->root.mark = recognizer_task(o->entry, &subject);
@@ -251,7 +246,7 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 		o->root.subject = subject;
 		o->root.step = x.named_task || !begins_tasks(ret, i, chain);
 		recognizer_facts(o->root.mark, &subject, &o->root.facts);
-		for (unsigned f = 0; f < FACTS && i == top; f++)
-			add_fact(&o->root.facts, &outside.task, (enum recognizer_fact)f);
+		if (i == ret->top)
+			add_fact(&o->root.facts, &ret->outside, FACT_JOB);
 	}
 }

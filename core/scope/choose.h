@@ -74,9 +74,10 @@ struct scope_choice {
 	/* the scope of the chain about whose run the exec says more: its key, at least; NULL: none */
 	struct scope *learner;
 	struct recognizer_facts learned;
-	/* the engines that begin, the outermost first */
-	size_t n;
+	/* the engines that begin, the outermost first; top: the one of the highest class */
+	size_t n, top;
 	struct scope_opened opened[RECOGNIZER_CLASSES];
+	struct recognizer_facts outside; /* what those before top say about its task: the job that it runs in */
 	struct filter_budget budget; /* of all conditions; the subjects refer to it */
 };
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/scope/scope.c - the list of scopes.
+ * core/scope/scope.c - the list of scopes, and their names.
  */
 #include "core/scope/scope.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#define NAMES_MOST 1024
 
 struct scope *scope_new(struct scopes *scopes, struct scope *outer)
 {
@@ -48,6 +51,7 @@ void scope_unref(struct scopes *scopes, struct intern *intern, struct scope *s)
 		scopes->n--;
 		scopes->run_unref(s->run);
 		intern_unref(intern, s->engine);
+		intern_unref(intern, s->names);
 		intern_unref(intern, s->cwd);
 		program_unref(intern, s->program);
 		free(s);
@@ -71,6 +75,17 @@ const struct scope *scope_leading(const struct scope *chain)
 bool scope_leads(const struct scope *s, const struct skep_upid *upid)
 {
 	return s && s->root.pid == upid->pid && s->root.start_ns == upid->start_ns;
+}
+
+void scope_set_names(struct scope *s, struct intern *intern)
+{
+	const struct interned *outer = s->outer ? s->outer->names : NULL;
+	char text[NAMES_MOST];
+	int n = snprintf(text, sizeof(text), "%s%s%s", outer ? outer->text : "", outer ? " > " : "",
+			 s->engine ? s->engine->text : "?");
+
+	/* Too long only if the saved state was forged: track_scope.c bounds the depth. */
+	s->names = n > 0 && n < (int)sizeof(text) ? intern_text(intern, text) : intern_ref(outer);
 }
 
 const struct scope *scopes_oldest(const struct scopes *scopes)

@@ -22,6 +22,7 @@ struct scope {
 	uint64_t id;                     /* for the saved state */
 	bool restored;                   /* the saved state holds a reference: saved_scope.c */
 	const struct interned *engine;
+	const struct interned *names;    /* of its engine and those further out, "cron > make"; NULL: no memory */
 	enum recognizer_class class;
 	bool nests;                      /* see recognizer_nests() */
 	bool whole;                      /* its root is a task: what its marks find below are steps */
@@ -46,6 +47,7 @@ struct scope *scope_new(struct scopes *, struct scope *outer);
 struct scope *scope_ref(struct scope *); /* NULL is fine; returns its argument */
 /* Frees the scope with its last reference, and then those further out that nothing else refers to.  NULL is fine. */
 void scope_unref(struct scopes *, struct intern *, struct scope *);
+void scope_set_names(struct scope *, struct intern *); /* from its engine and its outer scope */
 /* The scope whose marks begin tasks of the run: the outermost of the highest class that belongs to the run. */
 const struct scope *scope_leading(const struct scope *chain);
 bool scope_leads(const struct scope *, const struct skep_upid *); /* this process opened it; false for NULL */

@@ -394,7 +394,8 @@ def pipelines(source):
 
 def run(source):
     ask = asker(source, "run = ${run:sqlstring}")
-    units = {"wall": "s", "cpu": "s", "waited": "s", "memory": "bytes", "read": "bytes", "written": "bytes", "asked": "bytes"}
+    units = {"wall": "s", "cpu": "s", "waited": "s", "memory": "bytes", "read": "bytes", "written": "bytes", "asked": "bytes",
+             "granted": "bytes"}
     of_run = "SELECT %s FROM {RUNS}"
 
     def by_tool(title, unit, value, text=""):
@@ -419,8 +420,9 @@ def run(source):
         by_tool("Storage, read and written", "Bps", "sum(read_bytes + write_bytes) * 1e9 / max(interval_ns)"),
         table("Tasks", ask("""SELECT task, sample, {moment:start_ns} AS started, (end_ns - start_ns) / 1e9 AS wall,
               cpu_ns / 1e9 AS cpu, cpu_ns / (end_ns - start_ns + 0.5) AS cores, rss_peak_bytes AS memory,
-              requested_cpus AS asked_cpus, requested_memory_bytes AS asked, attempt, exit_code, signal FROM {TASKS}
-              WHERE end_ns > 0 ORDER BY start_ns LIMIT 1000"""), units, text="asked: what the engine requested; 0: not known."),
+              requested_cpus AS asked_cpus, requested_memory_bytes AS asked, granted_cpus, granted_memory_bytes AS granted,
+              attempt, exit_code, signal FROM {TASKS} WHERE end_ns > 0 ORDER BY start_ns LIMIT 1000"""), units,
+              text="asked: what the engine requested. granted: what its job got, or its cgroup's limits. 0: not known."),
         table("Tools", ask("""SELECT tool, sum(calls) AS executions, sum(failures) AS failed, sum(cpu_ns) / 1e9 AS cpu,
               sum(wall_ns) / 1e9 AS wall, sum(run_delay_ns) / 1e9 AS waited, max(rss_max_bytes) AS memory,
               sum(read_bytes) AS read, sum(write_bytes) AS written FROM {TOOLS} GROUP BY tool ORDER BY cpu DESC LIMIT 100"""),

@@ -30,9 +30,10 @@ static const struct column proc_columns[] = {
 	[PROC_TASK] = KIND_DICT(task),
 	[PROC_TASK_ID] = KIND_DICT(task_id),
 	[PROC_STEP] = KIND_DICT(step),
+	[PROC_SCOPES] = KIND_DICT(scopes),
 	[PROC_TOOL] = KIND_DICT(tool),
 	[PROC_BOOT] = { "boot", NULL, COL_BOOT, IN_KIND },
-	[PROC_START_BOOT] = { "start_boot_ns", NULL, COL_RECORD_START, IN_ROW },
+	[PROC_START_BOOT] = { "start_boot_ns", "upid", COL_RECORD_START, IN_ROW },
 	[PROC_PARENT_START_BOOT] = { "parent_start_boot_ns", "parent_upid", COL_UPID_START, IN_ROW },
 	[PROC_START] = TIME(start_ns),
 	[PROC_END] = TIME(end_ns),
@@ -45,9 +46,7 @@ static const struct column proc_columns[] = {
 	[PROC_RSS_PEAK] = NUMBER(rss_peak_bytes),
 	[PROC_MAXRSS] = NUMBER(maxrss_bytes),
 	[PROC_OTHERS] = { NULL, "pipeline", COL_NOWHERE, IN_ROW },
-	{ NULL, "upid", COL_NOWHERE, IN_ROW },
-	{ "pid", NULL, COL_RECORD_PID, IN_ROW },
-	{ NULL, "pid", COL_NOWHERE, IN_ROW },
+	{ "pid", "pid", COL_RECORD_PID, IN_ROW },
 	KIND_NUMBER(image),
 	NUMBER(ppid),
 	KIND_NUMBER(exit_code),
@@ -131,6 +130,7 @@ static const struct column task_columns[] = {
 	TEXT(task),
 	TEXT(state),
 	TEXT(engine),
+	TEXT(scopes),
 	TEXT(sample),
 	TEXT(job),
 	NUMBER(attempt),
@@ -153,6 +153,10 @@ static const struct column task_columns[] = {
 	NUMBER(requested_walltime_ns),
 	NUMBER(requested_gpus),
 	TEXT(requested_source),
+	NUMBER(granted_cpus),
+	NUMBER(granted_memory_bytes),
+	NUMBER(granted_gpus),
+	TEXT(granted_source),
 	CONTAINED,
 };
 
@@ -258,8 +262,8 @@ char *columns_insert_kind(bool as)
 			continue;
 		if (!as)
 			sqlite3_str_appendf(s, "%s?%d", sep, (int)i + 1);
-		else if (i == PROC_TASK || i == PROC_TASK_ID || i == PROC_STEP)
-			sqlite3_str_appendf(s, "%s?%d", sep, i == PROC_TASK ? 2 : i == PROC_TASK_ID ? 3 : 4);
+		else if (i >= PROC_TASK && i <= PROC_SCOPES)
+			sqlite3_str_appendf(s, "%s?%d", sep, (int)(i - PROC_TASK) + 2);
 		else
 			sqlite3_str_appendf(s, "%s%s", sep, proc_columns[i].name);
 		sep = ", ";
@@ -318,6 +322,9 @@ static bool fits(const struct skep_field *f, enum column_how how)
 		return f->type == SKEP_T_STRV;
 	case COL_TOTAL:
 		return f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
+	case COL_RECORD_PID:
+		return skep_field_is_number(f);
+	case COL_RECORD_START:
 	case COL_UPID_PID:
 	case COL_UPID_START:
 		return f->type == SKEP_T_UPID;

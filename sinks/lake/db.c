@@ -59,7 +59,7 @@ static const char *const statement_text[DB_STATEMENTS] = {
 			 "idle_minutes = idle_minutes | excluded.idle_minutes, "
 			 "other_minutes = other_minutes | excluded.other_minutes",
 	[DB_IMAGE_FIND] =
-		"SELECT p.id, p.run, p.task, p.tool, p.task_id, p.step, coalesce(r.pipeline, ''), s.s, p.wrapper, "
+		"SELECT p.id, p.run, p.task, p.tool, p.task_id, p.step, p.scopes, coalesce(r.pipeline, ''), s.s, p.wrapper, "
 		"p.execed, p.last, p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
 		"p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p "
 		"JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "

@@ -206,6 +206,7 @@ static int image_of_record(struct ingest *in, struct db *db, const struct bindin
 			       .task = row->value[PROC_TASK],
 			       .task_id = row->value[PROC_TASK_ID],
 			       .step = row->value[PROC_STEP],
+			       .scopes = row->value[PROC_SCOPES],
 			       .tool = row->value[PROC_TOOL] };
 	for (size_t i = 0; r->data && i < ROLLED_NUMBERS; i++)
 		if (b->rolled[i])
@@ -356,6 +357,7 @@ static int add_process(struct ingest *in, struct db *db, const struct binding *b
 		row.value[PROC_TASK] = image.task;
 		row.value[PROC_TASK_ID] = image.task_id;
 		row.value[PROC_STEP] = image.step;
+		row.value[PROC_SCOPES] = image.scopes;
 		err = procrow_add(db, &row, clock_of(in), &in->written, &image.id);
 	}
 	if (!err)

@@ -53,14 +53,15 @@ int image_find(struct db *db, const struct skep_upid *upid, int64_t number, int6
 		found.tool = sqlite3_column_int64(s, 3);
 		found.task_id = sqlite3_column_int64(s, 4);
 		found.step = sqlite3_column_int64(s, 5);
-		text.ptr = (const char *)sqlite3_column_text(s, 7);
-		text.len = (uint32_t)sqlite3_column_bytes(s, 7);
+		found.scopes = sqlite3_column_int64(s, 6);
+		text.ptr = (const char *)sqlite3_column_text(s, 8);
+		text.len = (uint32_t)sqlite3_column_bytes(s, 8);
 		found.state = image_state(text);
 		for (int i = 0; i < ROLLED_NUMBERS; i++)
-			found.value[i] = sqlite3_column_int64(s, 8 + i);
+			found.value[i] = sqlite3_column_int64(s, 9 + i);
 		found.day = image_day(found.value[ROLLED_START] ? found.value[ROLLED_START] : found.value[ROLLED_END]);
-		text.ptr = (const char *)sqlite3_column_text(s, 6);
-		text.len = (uint32_t)sqlite3_column_bytes(s, 6);
+		text.ptr = (const char *)sqlite3_column_text(s, 7);
+		text.len = (uint32_t)sqlite3_column_bytes(s, 7);
 		err = db_dict(db, text.ptr, text.len, &found.pipeline);
 	} else if (rc != SQLITE_DONE) {
 		err = db_error(db, rc, "looking for an image");
@@ -129,6 +130,7 @@ static void place(struct image *m, const struct image *where)
 	m->task = where->task;
 	m->task_id = where->task_id;
 	m->step = where->step;
+	m->scopes = where->scopes;
 	m->pipeline = where->pipeline;
 }
 
@@ -176,7 +178,8 @@ int image_merged(struct db *db, const struct image *stored, const struct image *
 	int err;
 
 	if (next->id == stored->id)
-		return procrow_place(db, next->id, next->run, next->task, next->task_id, next->step);
+		return procrow_place(db, next->id, next->run,
+				     (int64_t[PROC_PLACES]){ next->task, next->task_id, next->step, next->scopes });
 	/* Facets from another collector's probes stay with the row. */
 	err = run_with(db, DB_FACETS_MOVE, move, 2, "keeping facets");
 	if (!err)

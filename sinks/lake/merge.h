@@ -19,7 +19,7 @@ enum image_state {
 /* The values of a proc row that the rollups need. */
 struct image {
 	int64_t id; /* 0: no row */
-	int64_t run, task, task_id, step, tool, pipeline, day;
+	int64_t run, task, task_id, step, scopes, tool, pipeline, day;
 	enum image_state state;
 	int64_t value[ROLLED_NUMBERS];
 };

@@ -189,21 +189,21 @@ static int run_with(struct db *db, enum db_statement which, const int64_t *value
 	return err;
 }
 
-int procrow_place(struct db *db, int64_t id, int64_t run, int64_t task, int64_t task_id, int64_t step)
+int procrow_place(struct db *db, int64_t id, int64_t run, const int64_t place[PROC_PLACES])
 {
 	/* no key of kind_of() begins with 0: a kind has a boot id */
-	unsigned char key[sizeof(uint64_t) + 4 * 10] = { 0 }, *at = key + sizeof(uint64_t);
-	int64_t kind = 0, placed = 0, none;
+	unsigned char key[sizeof(uint64_t) + (PROC_PLACES + 1) * 10] = { 0 }, *at = key + sizeof(uint64_t);
+	int64_t kind = 0, placed = 0, none, move[PROC_PLACES + 1];
 	int err = run_with(db, DB_KIND_FIND, &id, 1, &kind);
 
 	if (err || !kind) /* no such row */
 		return err;
-	at = put_number(at, kind);
-	at = put_number(at, task);
-	at = put_number(at, task_id);
-	at = put_number(at, step);
+	move[0] = kind;
+	memcpy(move + 1, place, PROC_PLACES * sizeof(*place));
+	for (size_t i = 0; i < PROC_PLACES + 1; i++)
+		at = put_number(at, move[i]);
 	if (!idcache_get(db->kinds, (char *)key, (size_t)(at - key), &placed)) {
-		err = run_with(db, DB_KIND_MOVE, (int64_t[]){ kind, task, task_id, step }, 4, &none);
+		err = run_with(db, DB_KIND_MOVE, move, PROC_PLACES + 1, &none);
 		if (err)
 			return err;
 		placed = sqlite3_last_insert_rowid(db->sql);

@@ -26,6 +26,7 @@
 #define NAME_UNIT "skep.unit"
 #define NAME_ENGINE "skep.engine"
 #define NAME_REQUESTED_CPUS "skep.task.requested.cpus"
+#define NAME_GRANTED_CPUS "skep.task.granted.cpus"
 #define NAME_ERROR_TYPE "error.type"
 #define NAME_PID "process.pid"
 #define NAME_PPID "process.parent_pid"

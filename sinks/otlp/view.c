@@ -11,7 +11,7 @@
 #include "sinks/otlp/attr.h"
 #include "sinks/otlp/names.h"
 
-#define MEMBERS 72
+#define MEMBERS 80
 
 struct member {
 	const struct skep_field *field;
@@ -58,6 +58,7 @@ static const struct {
 	AS(account, true, "skep.run.account"),
 	AS(sample, true, "skep.task.sample"),
 	AS(step, true, "skep.task.step"),
+	AS(scopes, true, "skep.scopes"),
 	AS(name_source, true, "skep.task.name.source"),
 	AS(attempt, false, "skep.task.attempt"),
 	AS(requested_cpus, false, NAME_REQUESTED_CPUS),
@@ -65,6 +66,10 @@ static const struct {
 	AS(requested_walltime_ns, false, "skep.task.requested.walltime"),
 	AS(requested_gpus, false, "skep.task.requested.gpus"),
 	AS(requested_source, true, "skep.task.requested.source"),
+	AS(granted_cpus, false, NAME_GRANTED_CPUS),
+	AS(granted_memory_bytes, false, "skep.task.granted.memory"),
+	AS(granted_gpus, false, "skep.task.granted.gpus"),
+	AS(granted_source, true, "skep.task.granted.source"),
 	TEXT(name),
 	TEXT(state),
 	TEXT(exe),
@@ -143,8 +148,8 @@ static enum view_kind kind_of(const char *stream)
 
 static bool is_real(size_t offset)
 {
-	return offset == offsetof(struct view, requested_cpus) || offset == offsetof(struct view, value) ||
-	       offset == offsetof(struct view, threshold);
+	return offset == offsetof(struct view, requested_cpus) || offset == offsetof(struct view, granted_cpus) ||
+	       offset == offsetof(struct view, value) || offset == offsetof(struct view, threshold);
 }
 
 static void look_up(const struct skep_stream *s, struct shape *ret)
@@ -240,8 +245,8 @@ void view_attributes(struct pb *p, uint32_t field, const struct view *v)
 			continue;
 		}
 		memcpy(&number, at, sizeof(number));
-		if (number && at == &v->requested_cpus)
-			attr_double(p, field, names[i].attribute, v->requested_cpus);
+		if (number && is_real(names[i].offset))
+			attr_double(p, field, names[i].attribute, *(const double *)at);
 		else if (number)
 			attr_int(p, field, names[i].attribute, (int64_t)number);
 	}

@@ -16,8 +16,8 @@ enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK, V
 struct view {
 	enum view_kind kind;
 	struct skep_str run, pipeline, task, tool, container;
-	struct skep_str task_id, step;                                      /* process, task */
-	struct skep_str engine, job, sample, name_source, requested_source; /* run, task */
+	struct skep_str task_id, step, scopes;                              /* process, task */
+	struct skep_str engine, job, sample, name_source, requested_source, granted_source; /* run, task */
 	struct skep_str origin, parent_run, account;                        /* run */
 	struct skep_str container_name, container_image, pod, namespace, unit;
 	struct skep_str name, state, exe, filename, argv, cwd, cgroup, comm; /* process, run */
@@ -33,7 +33,8 @@ struct view {
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, threads_peak, processes_seen, processes;
 	uint64_t oom_limit_bytes, count;
 	uint64_t attempt, requested_memory_bytes, requested_walltime_ns, requested_gpus;
-	double requested_cpus;
+	uint64_t granted_memory_bytes, granted_gpus;
+	double requested_cpus, granted_cpus;
 };
 
 struct views; /* caches look-ups */

@@ -57,8 +57,9 @@ if "podman" in parts:
     task = [r for r in records if r["stream"] == "task" and r["task"] == "in-podman"]
     inside = {r["task"] for r in family("skep-podman")}
     check("the container's processes are in the task that started it, through conmon", inside == {"in-podman"}, inside)
-    check("the task's request is the container's limits",
-          [(r["requested_memory_bytes"], r["requested_cpus"], r["requested_source"]) for r in task] == [(64 << 20, 0.5, "cgroup")], task)
+    check("the task's grant is the container's limits, and nobody asked for them",
+          [(r["granted_memory_bytes"], r["granted_cpus"], r["granted_source"], r["requested_source"]) for r in task] ==
+          [(64 << 20, 0.5, "cgroup", "")], task)
 if "nspawn" in parts:
     of("skep-nspawn", ["skep-test"], 4)
     named = {r["container_name"] for r in family("skep-nspawn")}

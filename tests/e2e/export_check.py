@@ -40,7 +40,7 @@ for what, mine in rows.items():
     if mine:
         check(f"{what}: columns of CSV", list(mine[0]), head)
     # a double may have another text
-    reals = {"requested_cpus", "cores_peak", "facets"}
+    reals = {"requested_cpus", "granted_cpus", "cores_peak", "facets"}
     check(f"{what}: cells of CSV", [[as_csv(v) for k, v in row.items() if k not in reals] for row in mine],
           [[c for k, c in zip(head, row) if k not in reals] for row in cells])
 

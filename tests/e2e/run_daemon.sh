@@ -90,6 +90,8 @@ wait $why
 run 1 "$what, no such" "$SKEP" recognize --lake "$lake" no-such-run
 run 0 "$what, ended" "$SKEP" recognize --lake "$lake" steps
 says "last" out
+says "begun by" out
+says "SKEP_TASK" out
 says "only while a process lives" out
 what="long arguments"
 run 0 "$what" "$srun" --name long sh -c : "$(head -c 20000 /dev/zero | tr '\0' y)" z

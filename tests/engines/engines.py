@@ -324,7 +324,8 @@ esac
         of = re.search(r"rule %s:\n(?:    .*\n)*?    jobid: %s\n(?:    .*\n)*?    wildcards: s=(\d+)" % (rule, wildcard.group(1)), log)
         key = "sort." + of.group(1) if of else "flaky.20"
         tasks.append(Task(run, key, rule, job=c["JobId"], code=int(c["ExitCode"].split(":")[0]),
-                          attempt=1 + sum((t.run, t.key) == (run, key) for t in tasks), requested_memory_bytes=20 << 20, **({"sample": "s=" + of.group(1)} if of else {})))
+                          attempt=1 + sum((t.run, t.key) == (run, key) for t in tasks), requested_memory_bytes=20 << 20,
+                          granted_memory_bytes=20 << 20, granted_source="job", **({"sample": "s=" + of.group(1)} if of else {})))
     return tasks, None
 
 

@@ -128,6 +128,7 @@ void records_process(uint64_t n, const char *run, struct record_process *p)
 		.threads_peak = 1 + n % 8,
 		.task_id = str(t->task_id),
 		.step = str(n % 2 ? "make: all" : ""),
+		.scopes = str(n % 2 ? "cron > snakemake > make" : "cron > snakemake"),
 	};
 }
 
@@ -193,6 +194,7 @@ void records_task(unsigned n, const char *run, struct record_task *t)
 		.read_bytes = 4096,
 		.write_bytes = 8192,
 		.engine = str("snakemake"),
+		.scopes = str("cron > snakemake"),
 		.sample = str("sample=a"),
 		.job = str("4711"),
 		.attempt = 1,
@@ -202,6 +204,10 @@ void records_task(unsigned n, const char *run, struct record_task *t)
 		.requested_walltime_ns = 3600 * SECOND,
 		.requested_gpus = 1,
 		.requested_source = str("environ"),
+		.granted_cpus = 3.5,
+		.granted_memory_bytes = UINT64_C(5) << 30,
+		.granted_gpus = 2,
+		.granted_source = str("job"),
 	};
 }
 

@@ -484,6 +484,28 @@ static void polls(struct plan *p)
 		reports_add(p->reports, 1, "sleep", "sleep 10", ms, ms + 9990, p->guard ? 9000 : 1);
 }
 
+/* A container's limit of 16 GiB, which nobody asked for, and 2 needed. Guard: they asked for what they need. */
+static void memory_over_limit(struct plan *p)
+{
+	for (uint64_t i = 0; i < 6; i++) {
+		struct lake_task *t = task(p, i * 100000, i * 100000 + 90000, 1, 2000);
+
+		t->granted_memory_bytes = 16384 * MIB;
+		t->requested_memory_bytes = p->guard ? 2048 * MIB : 0;
+	}
+}
+
+/* 900 MiB used; 1,000 asked for, of which 950 were granted. Guard: more than asked for was granted. */
+static void memory_near_limit(struct plan *p)
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		struct lake_task *t = task(p, i * 100000, i * 100000 + 9000, 1, 900);
+
+		t->requested_memory_bytes = 1000 * MIB;
+		t->granted_memory_bytes = (p->guard ? 1100 : 950) * MIB;
+	}
+}
+
 /* Two that share a GPU keep it busy together. Guard of gpu-low. */
 static void shared_gpu(struct plan *p)
 {
@@ -500,7 +522,9 @@ static void test_other_ways(void **state)
 	} ways[] = {
 		{ "thrashing", many_faults, false }, { NULL, many_faults, true },	{ "network-bound", full_link, false },
 		{ NULL, full_link, true },	     { "stall", polls, false },		{ NULL, polls, true },
-		{ NULL, shared_gpu, false },
+		{ NULL, shared_gpu, false },	     { "memory-over-request", memory_over_limit, false },
+		{ NULL, memory_over_limit, true },   { "memory-at-risk", memory_near_limit, false },
+		{ NULL, memory_near_limit, true },
 	};
 
 	(void)state;

@@ -41,7 +41,7 @@ struct planted {
 static struct lake_process process(const char *upid, const char *const *argv, uint64_t from, uint64_t to)
 {
 	return (struct lake_process){
-		.upid = upid, .parent_upid = "b-1-1", .pid = 7, .ppid = 1, .task = "t", .task_id = "", .step = "", .unit = "",
+		.upid = upid, .parent_upid = "b-1-1", .pid = 7, .ppid = 1, .task = "t", .task_id = "", .step = "", .scopes = "", .unit = "",
 		.tool = argv[0], .container = "", .state = "exited", .comm = argv[0], .exe = "/bin/x", .filename = argv[0],
 		.cwd = "/", .cgroup = "/", .argv = argv, .execed = true, .last = true, .uid = 1000, .gid = 1000,
 		.start_ns = START + from, .end_ns = to ? START + to : 0, .oom_cgroup = "",

@@ -163,9 +163,9 @@ static void test_rows(void **state)
 	EXPECT("SELECT count() FROM skep_rows.proc FINAL", "1000");
 	EXPECT("SELECT count(), uniqExact(uid) FROM skep_rows.record FINAL", "6\t6");
 	EXPECT("SELECT run, state, engine FROM skep_rows.run FINAL", "run-1\tended\tsnakemake");
-	EXPECT("SELECT task, task_id, sample, requested_cpus, extra FROM skep_rows.task FINAL",
-	       "align\t507-e8d4a51000.1\tlate\t2.5\t");
-	EXPECT("SELECT uniqExact(task_id), any(step != ''), max(extra) FROM skep_rows.proc FINAL", "40\t1\t");
+	EXPECT("SELECT task, task_id, sample, requested_cpus, granted_cpus, scopes, extra FROM skep_rows.task FINAL",
+	       "align\t507-e8d4a51000.1\tlate\t2.5\t3.5\tcron > snakemake\t");
+	EXPECT("SELECT uniqExact(task_id), any(step != ''), max(scopes), max(extra) FROM skep_rows.proc FINAL", "40\t1\tcron > snakemake > make\t");
 	for (unsigned i = PROCESSES; i < 3 * PROCESSES; i++) {
 		struct record_process p;
 

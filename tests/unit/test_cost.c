@@ -31,7 +31,7 @@ static struct lake_run runs[] = {
 };
 static struct lake_claims_task tasks[] = {
 	{ .run = "A", .boot_id = "b1", .task = "align", .task_id = "1", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 2 * HOUR,
-	  .rss_peak_bytes = UINT64_C(8) << 30, .requested_cpus = 4, .requested_memory_bytes = UINT64_C(16) << 30 },
+	  .rss_peak_bytes = UINT64_C(8) << 30, .reserved_cpus = 4, .reserved_memory_bytes = UINT64_C(16) << 30 },
 };
 static struct lake_claims_part parts[] = {
 	{ LAKE_PART_MEMORY, "A", "b1", "", 8 * GIB_H },
@@ -204,7 +204,7 @@ static void test_parts(void **state)
 	(void)state;
 	claims.parts = more;
 	claims.n_parts = 3;
-	tasks[0].requested_gpus = 1;
+	tasks[0].reserved_gpus = 1;
 	c = bill(&p, 1, &claims, (struct cost_query){ .by = COST_RUN });
 	expect_row(c, 0, "A", 0, 20 * MILLI + 8 * MILLI + 250 * MILLI, 20 * MILLI + 8 * MILLI + 250 * MILLI);
 	expect_row(c, 1, "B", 0, 14 * MILLI, 0);
@@ -216,7 +216,7 @@ static void test_parts(void **state)
 	nano(c->bill, 112 * MILLI, "without GPUs");
 	assert_true(has_problem(c, COST_NO_GPUS));
 	cost_free(c);
-	tasks[0].requested_gpus = 0;
+	tasks[0].reserved_gpus = 0;
 }
 
 /* What cannot be known is in no figure. */
@@ -261,13 +261,13 @@ static void test_no_figure(void **state)
 	assert_true(has_problem(c, COST_PART_ENERGY) && has_problem(c, COST_NO_RECORDS));
 	cost_free(c);
 	rows[2].start_ns = T;
-	tasks[0].requested_cpus = 100; /* more than the machine has: idle is not below zero */
+	tasks[0].reserved_cpus = 100; /* more than the machine has: idle is not below zero */
 	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
 	assert_true(has_problem(c, COST_CLAIMS_SCALED));
 	nano(c->idle, 93750000, "memory only");
 	nano(c->bill, 1100 * MILLI, "bill");
 	cost_free(c);
-	tasks[0].requested_cpus = 4;
+	tasks[0].reserved_cpus = 4;
 }
 
 /* ---- any runs --------------------------------------------------------------------------- */
@@ -318,9 +318,9 @@ static void random_bill(unsigned turn)
 							   .start_ns = T + any(3 * HOUR),
 							   .cpu_ns = any(50 * HOUR),
 							   .rss_peak_bytes = any(UINT64_C(1) << 38),
-							   .requested_memory_bytes = any(3) ? 0 : any(UINT64_MAX),
-							   .requested_gpus = any(3),
-							   .requested_cpus = (double)any(100) };
+							   .reserved_memory_bytes = any(3) ? 0 : any(UINT64_MAX),
+							   .reserved_gpus = any(3),
+							   .reserved_cpus = (double)any(100) };
 			one->end_ns = any(5) ? one->start_ns + any(HOUR) : 0;
 		}
 	}

@@ -31,7 +31,7 @@ static struct lake_process process(unsigned i)
 	char *upid = ring[i % 4];
 	struct lake_process p = {
 		.parent_upid = "01234567-1-1", .image = i, .pid = i % 1000, .ppid = 1, .task = i / 1000 % 2 ? "align" : "",
-		.task_id = "", .step = "", .unit = "", .tool = i % 3 ? "sort" : "bwa mem", .container = "", .state = "exited",
+		.task_id = "", .step = "", .scopes = "", .unit = "", .tool = i % 3 ? "sort" : "bwa mem", .container = "", .state = "exited",
 		.comm = "sort", .exe = i % 7 ? "/usr/bin/sort" : "/tmp/\xff,\"\n", .filename = "sort", .cwd = "/", .cgroup = "",
 		.argv = i % 5 ? hostile : empty, .last = true, .uid = UINT64_MAX, .exit_code = i % 11 ? 0 : -1,
 		.signal = i % 11 ? 0 : 9, .start_ns = UINT64_C(1794268800000000001) + i, .oom_cgroup = "", .n_facets = i % 3,
@@ -111,7 +111,7 @@ static void test_csv(void **state)
 	(void)state;
 	assert_ptr_equal(text, strstr(text, "run,upid,parent_upid,image,last,pid,"));
 	assert_non_null(row);
-	expect(row, "\n20261110T00-aaa,01234567-0-0,01234567-1-1,0,true,0,1,,,,bwa mem,");
+	expect(row, "\n20261110T00-aaa,01234567-0-0,01234567-1-1,0,true,0,1,,,,,bwa mem,");
 	expect(row, ",\"/tmp/\xef\xbf\xbd,\"\"\n\",");
 	expect(row, ",[],");
 	expect(row, ",2026-11-10T00:00:00.000000001Z,,,9,"); /* no end, no exit code */

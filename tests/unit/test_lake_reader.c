@@ -397,6 +397,7 @@ static void test_tasks(void **state)
 	struct record_process p;
 	struct record_task t;
 	struct skep_mock m;
+	size_t n_aligned = 0;
 
 	(void)state;
 	begin(&m);
@@ -432,16 +433,25 @@ static void test_tasks(void **state)
 	assert_string_equal(found->sample, "sample=a");
 	assert_string_equal(found->job, "4711");
 	assert_string_equal(found->name_source, "argv");
+	assert_string_equal(found->scopes, "cron > snakemake");
 	assert_string_equal(found->requested_source, "environ");
 	assert_true(fabs(found->requested_cpus - 2.5) < 1e-9);
 	assert_int_equal(found->requested_memory_bytes, UINT64_C(4) << 30);
 	assert_int_equal(found->requested_walltime_ns, 3600 * SECOND);
 	assert_int_equal(found->requested_gpus, 1);
+	assert_string_equal(found->granted_source, "job");
+	assert_true(fabs(found->granted_cpus - 3.5) < 1e-9);
+	assert_int_equal(found->granted_memory_bytes, UINT64_C(5) << 30);
+	assert_int_equal(found->granted_gpus, 2);
 	assert_int_equal(found->end_ns - found->start_ns, 10 * SECOND);
 	assert_int_equal(found->totals.cpu_ns, 28 * SECOND); /* more than its record says: a process outlived it */
 	assert_int_equal(found->totals.processes, 7);
 	assert_int_equal(found->totals.rss_peak_bytes, UINT64_C(3) << 30);
 	assert_int_equal(found->failures, 0);
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (strcmp(r->processes[i].task_id, found->task_id) == 0)
+			n_aligned += strcmp(r->processes[i].task, "align") == 0; /* as its task's record has it */
+	assert_int_equal(n_aligned, 7);
 	found = &r->tasks[2]; /* begins a second after task 0 */
 	assert_string_equal(found->task, "align_sample_01");
 	assert_int_equal(found->attempt, 2);
@@ -453,6 +463,7 @@ static void test_tasks(void **state)
 	assert_int_equal(found->exit_code, -1);
 	assert_int_equal(found->totals.cpu_ns, 28 * SECOND);
 	assert_int_equal(found->totals.images, 7);
+	assert_memory_equal(found->scopes, "cron > snakemake", 16);
 	lake_report_free(r);
 }
 

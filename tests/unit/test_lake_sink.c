@@ -801,10 +801,10 @@ static void test_tasks(void **state)
 			    "sample=a,sample=file,sample=late");
 	assert_string_equal(ask(NOVEMBER, "SELECT engine || origin || parent_run FROM run WHERE run = 'r'"),
 			    "snakemakeworkflowslurm-1");
-	assert_string_equal(ask(NOVEMBER, "SELECT t.requested_cpus || ' ' || t.requested_source || ' ' || s.s FROM proc p JOIN dict i "
-					  "ON i.id = p.task_id JOIN dict s ON s.id = p.step JOIN task t ON t.run = p.run "
+	assert_string_equal(ask(NOVEMBER, "SELECT t.requested_cpus || ' ' || t.granted_cpus || ' ' || t.granted_source || ' ' || t.scopes || ' ' || s.s || ' ' || e.s FROM proc p JOIN dict i "
+					  "ON i.id = p.task_id JOIN dict s ON s.id = p.step JOIN dict e ON e.id = p.scopes JOIN task t ON t.run = p.run "
 					  "AND t.task_id = i.s"),
-			    "2.5 environ make: a.o");
+			    "2.5 3.5 job cron > snakemake make: a.o cron > snakemake");
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'task'"), 0);
 	assert_int_equal(skep_mock_end(&m), 0);

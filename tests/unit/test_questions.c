@@ -412,6 +412,7 @@ static struct skep_mock_batch *batch(uint64_t id)
 		task.exit_code = i == 3;
 		task.container_name = skep_mock_text(i == 4 ? "bwa" : "");
 		task.requested_cpus = 0.1 * i;
+		task.granted_cpus = i % 2 ? 0 : 0.2 * i;
 		if (id != 2)
 			skep_mock_batch_add(b, &record_stream_task, &task.root_upid, task.end_ns + id, &task, NULL);
 	}
@@ -722,7 +723,7 @@ static void ask_claims(struct lake *l, const void *arg, FILE *out)
 		fprintf(out, "task %s %s %llu %llu %llu %llu %llu %g\n", c->tasks[i].run, c->tasks[i].task,
 			(unsigned long long)c->tasks[i].start_ns, (unsigned long long)c->tasks[i].end_ns,
 			(unsigned long long)c->tasks[i].cpu_ns, (unsigned long long)c->tasks[i].rss_peak_bytes,
-			(unsigned long long)c->tasks[i].requested_gpus, c->tasks[i].requested_cpus);
+			(unsigned long long)c->tasks[i].reserved_gpus, c->tasks[i].reserved_cpus);
 	for (size_t i = 0; i < c->n_rows; i++)
 		fprintf(out, "row %s %d %llu %llu %llu %llu %lld\n", c->rows[i].host, c->rows[i].sum,
 			(unsigned long long)c->rows[i].start_ns, (unsigned long long)c->rows[i].end_ns,

@@ -329,6 +329,8 @@ static void tasks(void **state)
 	t->requested_cpus = 1.5;
 	t->requested_memory_bytes = 4096;
 	t->requested_source = "environ";
+	t->granted_memory_bytes = 8192;
+	t->granted_source = "job";
 	reports_task(r, "SORT (2)", 120, 0, 60);
 	reports_finish(r, 1000, 0, 0);
 	json = printed(&r->report);
@@ -343,6 +345,9 @@ static void tasks(void **state)
 	assert_int_equal(integer(json, "tasks.0.requested.memory_bytes"), 4096);
 	assert_true(json_is_null(at(json, "tasks.0.requested.gpus")));
 	assert_string_equal(string(json, "tasks.0.requested.source"), "environ");
+	assert_int_equal(integer(json, "tasks.0.granted.memory_bytes"), 8192);
+	assert_true(json_is_null(at(json, "tasks.0.granted.cpus")));
+	assert_string_equal(string(json, "tasks.0.granted.source"), "job");
 	assert_string_equal(string(json, "tasks.0.sample"), "s1");
 	check_keys(at(json, "tasks.0"), (const char *const[]) { "task", "failures", "start", "end", "wall_ns", NULL });
 	assert_string_equal(string(json, "tasks.1.state"), "running");

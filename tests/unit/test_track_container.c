@@ -160,7 +160,7 @@ static int open_it(void **state);
 static int close_it(void **state);
 
 /* A task in a user's session starts one container after another: the task's limits are the largest of theirs. */
-static void requested(void **state)
+static void granted(void **state)
 {
 	char dir[] = "/tmp/skep-track-XXXXXX", info[64], docker[64];
 	FILE *file;
@@ -194,11 +194,15 @@ static void requested(void **state)
 	fixture_settle(&f);
 	assert_int_equal(f.n_tasks, 2);
 	assert_string_equal(f.tasks[0].task, "inside");
-	assert_int_equal(f.tasks[0].r.requested_memory_bytes, 0);
+	assert_int_equal(f.tasks[0].r.granted_memory_bytes, 0);
 	assert_string_equal(f.tasks[1].task, "align");
-	assert_int_equal(f.tasks[1].r.requested_memory_bytes, 128 << 20);
-	assert_true(f.tasks[1].r.requested_cpus == 1);
-	assert_string_equal(f.tasks[1].requested_source, "cgroup");
+	assert_int_equal(f.tasks[1].r.granted_memory_bytes, 128 << 20);
+	assert_true(f.tasks[1].r.granted_cpus == 1);
+	assert_string_equal(f.tasks[1].granted_source, "cgroup");
+	/* nobody asked for a limit */
+	assert_int_equal(f.tasks[1].r.requested_memory_bytes, 0);
+	assert_true(f.tasks[1].r.requested_cpus == 0);
+	assert_string_equal(f.tasks[1].requested_source, "");
 	/* its root's container; two that it started are none */
 	assert_string_equal(f.tasks[0].container, ID);
 	assert_string_equal(f.tasks[0].unit, "");
@@ -271,7 +275,7 @@ int main(void)
 		TEST(forked_inside),
 		TEST(forgotten),
 		TEST(contexts),
-		TEST(requested),
+		TEST(granted),
 		TEST(contained),
 	};
 

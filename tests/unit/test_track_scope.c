@@ -548,6 +548,9 @@ static void across_a_restart(void **state)
 	assert_string_equal(fixture_image(&f, 23, 1)->run, run);
 	assert_string_equal(fixture_image(&f, 23, 1)->task_id, task);
 	assert_string_equal(fixture_image(&f, 23, 1)->step, "xargs: gzip");
+	assert_string_equal(fixture_image(&f, 23, 1)->scopes, "snakemake > xargs");
+	assert_string_equal(fixture_image(&f, 20, 1)->scopes, "snakemake");
+	assert_string_equal(task_of(21)->scopes, "snakemake");
 	assert_string_equal(task_of(24)->task, "second");
 	assert_string_equal(task_of(24)->run, run);
 	assert_string_equal(task_of(24)->engine, "snakemake");
@@ -971,7 +974,9 @@ static void an_engine_that_is_a_step(void **state)
 	assert_true(run_of(31)->over);
 	assert_string_equal(task_of(32)->task, "align");
 	assert_string_equal(task_of(32)->job, "41.1");
-	assert_true(task_of(32)->r.requested_cpus == 3);
+	assert_true(task_of(32)->r.granted_cpus == 3);
+	assert_string_equal(task_of(32)->granted_source, "job");
+	assert_true(task_of(32)->r.requested_cpus == 0); /* Snakemake asked for none */
 }
 
 /* A script of an array's element that executes the engine: a run of its own if other elements run, else the job's. */
@@ -1033,7 +1038,7 @@ static void cluster_job(uint32_t pid)
 	rule(pid + 3, pid + 2, "/data/a", "bwa mem x");
 }
 
-/* Jobs on the cluster are tasks of Snakemake's run, with what the scheduler was asked for; their shells are steps. */
+/* Jobs on the cluster are tasks of Snakemake's run, with what the scheduler granted; their shells are steps. */
 static void jobs_that_an_engine_submits(void **state)
 {
 	(void)state;
@@ -1057,9 +1062,20 @@ static void jobs_that_an_engine_submits(void **state)
 	assert_string_equal(task_of(32)->task, "align");
 	assert_ptr_equal(task_of(33), task_of(32));
 	assert_string_equal(fixture_image(&f, 33, 1)->step, "snakemake: bwa");
+	assert_string_equal(fixture_image(&f, 33, 1)->scopes, "slurm > snakemake");
+	assert_string_equal(fixture_image(&f, 30, 1)->scopes, "");
+	assert_string_equal(task_of(31)->scopes, "slurm");
+	assert_string_equal(task_of(32)->scopes, "slurm > snakemake");
 	assert_string_equal(task_of(32)->job, "50");
-	assert_true(task_of(32)->r.requested_cpus == 3);
+	assert_true(task_of(31)->r.requested_cpus == 3);
+	assert_int_equal(task_of(31)->r.requested_memory_bytes, 64 << 20);
+	assert_string_equal(task_of(31)->granted_source, "");
+	assert_true(task_of(32)->r.requested_cpus == 0);
 	assert_int_equal(task_of(32)->r.requested_memory_bytes, 10 << 20);
+	assert_string_equal(task_of(32)->requested_source, "argv");
+	assert_true(task_of(32)->r.granted_cpus == 3);
+	assert_int_equal(task_of(32)->r.granted_memory_bytes, 64 << 20);
+	assert_string_equal(task_of(32)->granted_source, "job");
 	assert_null(task_of(21));
 }
 

@@ -76,6 +76,7 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->run, sizeof(p->run), r->run);
 	copy(p->comm, sizeof(p->comm), r->comm);
 	copy(p->step, sizeof(p->step), r->step);
+	copy(p->scopes, sizeof(p->scopes), r->scopes);
 	copy(p->exe, sizeof(p->exe), r->exe);
 	copy(p->cwd, sizeof(p->cwd), r->cwd);
 	copy(p->cgroup, sizeof(p->cgroup), r->cgroup);
@@ -182,6 +183,8 @@ static void see_task(struct fixture *f, const struct record_task *r)
 	copy(task->sample, sizeof(task->sample), r->sample);
 	copy(task->source, sizeof(task->source), r->name_source);
 	copy(task->requested_source, sizeof(task->requested_source), r->requested_source);
+	copy(task->scopes, sizeof(task->scopes), r->scopes);
+	copy(task->granted_source, sizeof(task->granted_source), r->granted_source);
 	copy(task->container, sizeof(task->container), r->container);
 	copy(task->unit, sizeof(task->unit), r->unit);
 }

@@ -15,7 +15,7 @@ struct seen_process {
 	struct record_process r; /* the strings behind it are freed; these are copies: */
 	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
-	char step[160];
+	char step[160], scopes[128];
 	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ: the first variable */
 	uint64_t widgets; /* first facet */
 	double heat;
@@ -40,7 +40,7 @@ struct seen_part {
 struct seen_task {
 	struct record_task r;
 	char task[136], id[48], run[48], state[16], traceparent[64], engine[32], sample[64], source[16], job[32];
-	char requested_source[16];
+	char requested_source[16], granted_source[16], scopes[128];
 	char container[72], unit[64];
 };
 

@@ -20,7 +20,13 @@ export interface Task extends Totals {
 	sample: string | null; engine: string | null; step: string | null; container_image: string | null; state: string; exit_code: number | null; signal_name: string | null;
 	failures: number; cores_peak: number | null;
 	requested: { cpus: number | null; memory_bytes: number | null; walltime_ns: number | null; gpus: number | null; source: string | null };
+	granted: { cpus: number | null; memory_bytes: number | null; gpus: number | null; source: string | null };
 }
+/** What a task asked for, else what it was granted. */
+export function askedOf(t: Task, key: "cpus" | "memory_bytes"): number | null {
+	return t.requested[key] ?? t.granted[key];
+}
+export const ASKED = "what it asked for; where it asked for none, what its job got or its cgroup's limit";
 export interface Tool extends Totals {
 	tool: string; calls: number; failures: number; start: string; end: string | null; wall_ns: number; longest_ns: number; cores_peak: number;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // model.ts - a run's answer, made ready for pictures: times in seconds since its begin, processes by task and by parent.
-import { Clock, Table, type Shown, type Tuned } from "./answers";
+import { askedOf, Clock, Table, type Shown, type Tuned } from "./answers";
 import { Bars } from "./bars";
 import type { Series } from "./chart";
 import { Span } from "./span";
@@ -134,11 +134,11 @@ export class Model {
 		this.shown.tasks.forEach((t, i) => (this.tasks.onPath[i] = t.task_id && on.has(t.task_id) ? 1 : 0));
 	}
 
-	/** What the running tasks were asked for at each moment. No series where no task has a request. */
+	/** What the running tasks asked for at each moment, else were granted. No series where neither is known. */
 	asked(key: "cpus" | "memory_bytes", label: string): Series {
 		const change = new Map<number, number>();
 		this.shown.tasks.forEach((t, i) => {
-			const v = t.requested[key];
+			const v = askedOf(t, key);
 			if (!v) return;
 			change.set(this.tasks.t0[i], (change.get(this.tasks.t0[i]) ?? 0) + v);
 			change.set(this.tasks.t1[i], (change.get(this.tasks.t1[i]) ?? 0) - v);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.ts - one run: its cost, its waits, its failures, and every process.
-import type { RunRow, Shown, Task, Tool, TuneTask, Tuned } from "./answers";
+import { ASKED, askedOf, type RunRow, type Shown, type Task, type Tool, type TuneTask, type Tuned } from "./answers";
 import { drawBars } from "./bars";
 import { chart, type Series } from "./chart";
 import { bytes, command, cores, count, date, end, ns, percent, seconds } from "./format";
@@ -211,10 +211,10 @@ function tasks(id: string, model: Model, states: States): HTMLElement {
 			{ key: "start_s", label: "start", value: (t) => Number(clock.at(t.start).toFixed(3)), text: (t) => seconds(clock.at(t.start)), number: true },
 			{ key: "wall_ns", label: "wall", value: (t) => t.wall_ns, text: (t) => ns(t.wall_ns), number: true },
 			{ key: "cpu_ns", label: "CPU", value: (t) => t.cpu_ns, text: (t) => ns(t.cpu_ns), number: true },
-			{ key: "cores_peak", label: "cores, peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true, node: (t) => meter(t.requested.cpus && t.cores_peak ? t.cores_peak / t.requested.cpus : null), title: "the bar: share of its request" },
-			{ key: "requested_cpus", label: "asked", value: (t) => t.requested.cpus, text: (t) => cores(t.requested.cpus), number: true },
-			{ key: "rss_peak_bytes", label: "RSS peak", value: (t) => t.rss_peak_bytes, text: (t) => bytes(t.rss_peak_bytes), number: true, node: (t) => meter(t.requested.memory_bytes ? t.rss_peak_bytes / t.requested.memory_bytes : null, "memory") },
-			{ key: "requested_memory_bytes", label: "asked", value: (t) => t.requested.memory_bytes, text: (t) => bytes(t.requested.memory_bytes), number: true },
+			{ key: "cores_peak", label: "cores, peak", value: (t) => t.cores_peak, text: (t) => cores(t.cores_peak), number: true, node: (t) => meter(askedOf(t, "cpus") && t.cores_peak ? t.cores_peak / askedOf(t, "cpus")! : null), title: "the bar: share of what it asked for, else was granted" },
+			{ key: "requested_cpus", label: "asked", title: ASKED, value: (t) => askedOf(t, "cpus"), text: (t) => cores(askedOf(t, "cpus")), number: true },
+			{ key: "rss_peak_bytes", label: "RSS peak", value: (t) => t.rss_peak_bytes, text: (t) => bytes(t.rss_peak_bytes), number: true, node: (t) => meter(askedOf(t, "memory_bytes") ? t.rss_peak_bytes / askedOf(t, "memory_bytes")! : null, "memory") },
+			{ key: "requested_memory_bytes", label: "asked", title: ASKED, value: (t) => askedOf(t, "memory_bytes"), text: (t) => bytes(askedOf(t, "memory_bytes")), number: true },
 			{ key: "run_delay_ns", label: "queued", title: "ready, without a CPU", value: (t) => t.run_delay_ns, text: (t) => ns(t.run_delay_ns), number: true },
 			{ key: "block_delay_ns", label: "storage wait", value: (t) => t.block_delay_ns, text: (t) => ns(t.block_delay_ns), number: true },
 			{ key: "read_bytes", label: "read", value: (t) => t.read_bytes, text: (t) => bytes(t.read_bytes), number: true },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // task.ts - a task over the runs of its pipeline: the use of its executions against their requests.
-import type { RunRow, Shown, Task } from "./answers";
+import { ASKED, askedOf, type RunRow, type Shown, type Task } from "./answers";
 import { bytes, cores, count, date, end, ns, seconds } from "./format";
 import { Grid } from "./grid";
 import { badge, failed, link, type Page } from "./parts";
@@ -14,8 +14,8 @@ interface Measure { key: string; label: string; of: (t: Task) => number | null; 
 
 const MEASURES: Measure[] = [
 	{ key: "wall", label: "Wall time", of: (t) => (t.wall_ns === null ? null : t.wall_ns / 1e9), asked: (t) => (t.requested.walltime_ns ? t.requested.walltime_ns / 1e9 : null), text: seconds },
-	{ key: "memory", label: "Memory", of: (t) => t.rss_peak_bytes, asked: (t) => t.requested.memory_bytes, text: bytes },
-	{ key: "cores", label: "Cores at most", of: (t) => t.cores_peak, asked: (t) => t.requested.cpus, text: (v) => cores(v) },
+	{ key: "memory", label: "Memory", of: (t) => t.rss_peak_bytes, asked: (t) => askedOf(t, "memory_bytes"), text: bytes },
+	{ key: "cores", label: "Cores at most", of: (t) => t.cores_peak, asked: (t) => askedOf(t, "cpus"), text: (v) => cores(v) },
 	{ key: "cpu", label: "CPU time", of: (t) => t.cpu_ns / 1e9, asked: () => null, text: seconds },
 ];
 
@@ -116,9 +116,9 @@ function table(found: Execution[]): HTMLElement {
 			{ key: "wall_ns", label: "wall", value: (e) => e.task.wall_ns, text: (e) => ns(e.task.wall_ns), number: true },
 			{ key: "cpu_ns", label: "CPU", value: (e) => e.task.cpu_ns, text: (e) => ns(e.task.cpu_ns), number: true },
 			{ key: "cores_peak", label: "cores at most", value: (e) => e.task.cores_peak, text: (e) => cores(e.task.cores_peak), number: true },
-			{ key: "requested_cpus", label: "asked", value: (e) => e.task.requested.cpus, text: (e) => cores(e.task.requested.cpus), number: true },
+			{ key: "requested_cpus", label: "asked", title: ASKED, value: (e) => askedOf(e.task, "cpus"), text: (e) => cores(askedOf(e.task, "cpus")), number: true },
 			{ key: "rss_peak_bytes", label: "RSS peak", value: (e) => e.task.rss_peak_bytes, text: (e) => bytes(e.task.rss_peak_bytes), number: true },
-			{ key: "requested_memory_bytes", label: "asked", value: (e) => e.task.requested.memory_bytes, text: (e) => bytes(e.task.requested.memory_bytes), number: true },
+			{ key: "requested_memory_bytes", label: "asked", title: ASKED, value: (e) => askedOf(e.task, "memory_bytes"), text: (e) => bytes(askedOf(e.task, "memory_bytes")), number: true },
 			{ key: "end", label: "end", value: (e) => end(e.task), width: "6rem" },
 		],
 	}).el);
