@@ -125,12 +125,15 @@ const struct recognizer_mark *recognizer_learn(const struct recognizer *, const 
 /* What the mark says about the exec. */
 void recognizer_facts(const struct recognizer_mark *, const struct recognizer_subject *, struct recognizer_facts *ret);
 /*
- * The file that says more about the task: its path (in room), what to find in it, and the values.  Uids and times are
+ * The file that says more about the task: its paths (in room), what to find in it, and the values.  Uids and times are
  * the caller's.  false: the mark reads none, or what names the file is not known.
  */
 #define RECOGNIZER_PATH_SIZE 4096u
+struct recognizer_paths {
+	char path[RECOGNIZER_PATH_SIZE], log[RECOGNIZER_PATH_SIZE];
+};
 bool recognizer_mark_file(const struct recognizer_mark *, const struct recognizer_subject *,
-		     char room[RECOGNIZER_PATH_SIZE], struct engine_file *ret);
+			  struct recognizer_paths *room, struct engine_file *ret);
 /* What that file says: the answer of engine_file_read() to the wanted text of this number. */
 void recognizer_file_facts(const struct recognizer_mark *, const struct skep_str *answer, uint32_t wanted,
 			   struct recognizer_facts *ret);
