@@ -1280,6 +1280,48 @@ static void a_name_and_a_restart(void **state)
 	assert_string_equal(f.tasks[0].task, "bwa");
 }
 
+/* A task that lives across a restart waits for its name in the next skepd, too. */
+static void named_across_a_restart(void **state)
+{
+	char *saved;
+	size_t size;
+
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "bwa mem x");
+	rule(22, 20, "/data/a", "sort x");
+	saved = fixture_save(f.track, &size);
+	fixture_close(&f);
+	fixture_open(&f, false, now);
+	f.track->env.read_file = on_file;
+	fixture_load(f.track, saved, size);
+	saved_restore(f.track);
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
+	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
+	tell_live(&f, now, 21, 21, 20, 20, 0, 0);
+	tell_live(&f, now, 22, 22, 20, 20, 0, 0);
+	track_sweep_end(f.track, true, now);
+	saved_settle(f.track, now);
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.log, "/data/a/.snakemake/log");
+	assert_int_equal(asked.n_wanted, 2);
+	assert_int_equal(asked.uid, 1000);
+	assert_int_equal(asked.pid, 20);
+	answer(NOTHING NOTHING);
+	end(21, 0);
+	wait_ms(250);
+	assert_int_equal(asked.n, 2);
+	assert_string_equal(asked.path, "/data/a/.snakemake/metadata");
+	assert_string_equal(asked.text[0], "  bwa mem x");
+	answer("align\n");
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	assert_string_equal(f.tasks[0].task, "align");
+}
+
 /* skep reads as the user of engine and task: both must be the same one.  A user's waiting tasks are bounded. */
 static void files_of_a_hostile_user(void **state)
 {
@@ -1531,6 +1573,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(named_by_a_file, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_a_log, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_its_script, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_across_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_after_its_record, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_another_attempt, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_at_the_begin, open_files, close_it),
