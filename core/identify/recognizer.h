@@ -97,6 +97,13 @@ const char *recognizer_class_name(enum recognizer_class);
 bool recognizer_nests(const struct recognizer *);
 const char *recognizer_file(const struct recognizer *, unsigned *ret_line); /* where the entry stands */
 size_t recognizer_tests(const struct recognizer *); /* how many tests it has */
+/* The path, with {field}s in it, of the n-th file that the entry's marks read; NULL: there are no more. */
+enum recognizer_reads {
+	RECOGNIZER_READS_FILE,
+	RECOGNIZER_READS_FOLDER, /* its files */
+	RECOGNIZER_READS_LOG,    /* the logs in it, and a script beside it: core/identify/engine_log.h */
+};
+const char *recognizer_reads(const struct recognizer *, size_t n, enum recognizer_reads *ret);
 
 /*
  * The environment variables that the table reads, and the programs in whose children it reads them: lists that end in

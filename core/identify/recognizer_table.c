@@ -754,6 +754,38 @@ bool recognizer_nests(const struct recognizer *e)
 	return e->nests;
 }
 
+/* The paths of the marks of tasks: two for each mark.  NULL: none. */
+static const char *path_at(const struct recognizer *e, size_t i, enum recognizer_reads *ret)
+{
+	const struct recognizer_file *f = e->tasks[i / 2].file;
+
+	if (!f)
+		return NULL;
+	*ret = i % 2 ? RECOGNIZER_READS_LOG : f->where ? RECOGNIZER_READS_FOLDER : RECOGNIZER_READS_FILE;
+	return i % 2 ? f->log : f->path;
+}
+
+const char *recognizer_reads(const struct recognizer *e, size_t n, enum recognizer_reads *ret)
+{
+	enum recognizer_reads what = RECOGNIZER_READS_FILE, other;
+
+	for (size_t i = 0; i < 2 * e->n_tasks; i++) {
+		const char *path = path_at(e, i, &what);
+		bool before = !path;
+
+		for (size_t k = 0; k < i && !before; k++) {
+			const char *earlier = path_at(e, k, &other);
+
+			before = earlier && other == what && strcmp(earlier, path) == 0;
+		}
+		if (before || n-- > 0)
+			continue;
+		*ret = what;
+		return path;
+	}
+	return NULL;
+}
+
 const char *recognizer_file(const struct recognizer *e, unsigned *ret_line)
 {
 	*ret_line = e->line;
