@@ -49,6 +49,7 @@ static void say_reads(json_t *list, const struct recognizer *r)
 	static const char *const what[] = {
 		[RECOGNIZER_READS_FILE] = "",
 		[RECOGNIZER_READS_FOLDER] = "/*",
+		[RECOGNIZER_READS_ERROR] = "the engine's standard error, if it is a regular file",
 		[RECOGNIZER_READS_LOG] = "/*.snakemake.log, and beside this folder the script that the task executes, scripts/*",
 	};
 	enum recognizer_reads kind;

@@ -30,7 +30,7 @@
 /* ---- messages --------------------------------------------------------------------- */
 
 struct head {
-	uint32_t uid, gid, pid, has_path, has_where, has_log, n_values, n_wanted;
+	uint32_t uid, gid, pid, has_path, has_where, has_log, standard_error, n_values, n_wanted;
 };
 struct wanted_head {
 	uint64_t since_ns;
@@ -49,7 +49,14 @@ static bool put(char *room, size_t size, size_t *at, const void *bytes, size_t l
 
 ssize_t engine_file_pack(const struct engine_file *f, char *room, size_t size)
 {
-	struct head head = { f->uid, f->gid, f->pid, f->path != NULL, f->where != NULL, f->log != NULL, 0, f->n_wanted };
+	struct head head = { .uid = f->uid,
+			     .gid = f->gid,
+			     .pid = f->pid,
+			     .has_path = f->path != NULL,
+			     .has_where = f->where != NULL,
+			     .has_log = f->log != NULL,
+			     .standard_error = f->standard_error,
+			     .n_wanted = f->n_wanted };
 	const char *const texts[] = { f->path, f->where, f->log };
 	size_t at = 0;
 	bool fits;
@@ -102,6 +109,7 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 	f.uid = head.uid;
 	f.gid = head.gid;
 	f.pid = head.pid;
+	f.standard_error = head.standard_error != 0;
 	f.n_wanted = head.n_wanted;
 	for (uint32_t i = 0; i < head.n_wanted; i++) {
 		struct wanted_head one;
@@ -117,7 +125,7 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 	f.where = head.has_where ? get_text(message, len, &at) : NULL;
 	f.log = head.has_log ? get_text(message, len, &at) : NULL;
 	if ((head.has_path && (!f.path || f.path[0] != '/')) || (head.has_where && (!f.path || !f.where)) ||
-	    (head.has_log && (!f.log || f.log[0] != '/')) || (!f.path && !f.log))
+	    (head.has_log && (!f.log || f.log[0] != '/')) || (!f.path && !f.log && !f.standard_error))
 		return -EBADMSG;
 	for (uint32_t i = 0; i < head.n_values; i++) {
 		f.values[i] = get_text(message, len, &at);
@@ -568,12 +576,49 @@ static ssize_t write_answer(const struct engine_file *f, const struct found *fou
 	return (ssize_t)len;
 }
 
+/*
+ * The last line with the text, of the end of the file that is the process's standard error.  The link in /proc is read, and
+ * not followed: the path is opened like any other.  The kernel lets no user read the links of another's process, nor the
+ * worker those of a process with more capabilities, as root's.
+ */
+static ssize_t read_error_line(const struct engine_file *f, char ret[ENGINE_FILE_HEAD])
+{
+	static char text[ENGINE_FILE_MOST];
+	const struct skep_str *wanted = &f->wanted[0].text;
+	char link[40], path[PATH_MAX];
+	const char *at, *begin, *end;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%u/fd/2", f->pid);
+	n = f->pid && wanted->len ? readlink(link, path, sizeof(path) - 1) : -1;
+	if (n <= 0 || path[0] != '/')
+		return -ENOENT;
+	path[n] = '\0';
+	n = read_file(open_path(path, READ_FLAGS), READ_END, text, sizeof(text), NULL);
+	if (n < 0)
+		return n;
+	end = text + n;
+	for (begin = text, at = NULL; (begin = memmem(begin, (size_t)(end - begin), wanted->ptr, wanted->len)); begin++)
+		at = begin;
+	if (!at)
+		return 0;
+	begin = memrchr(text, '\n', (size_t)(at - text));
+	begin = begin ? begin + 1 : text;
+	at = memchr(at, '\n', (size_t)(end - at));
+	end = at ? at : end;
+	n = end - begin < ENGINE_FILE_HEAD ? end - begin : ENGINE_FILE_HEAD;
+	memcpy(ret, begin, (size_t)n);
+	return n;
+}
+
 static ssize_t read_as_user(const struct engine_file *f, char *ret)
 {
 	static struct found found;
 	static struct candidate list[ENGINE_FILE_READ];
 	int err = 0, of_log = -ENOENT;
 
+	if (f->standard_error)
+		return read_error_line(f, ret);
 	if (!f->values[0])
 		return read_file(f->path ? open_path(f->path, READ_FLAGS) : -EINVAL, READ_BEGIN, ret, ENGINE_FILE_HEAD,
 				 NULL);

@@ -102,6 +102,7 @@ enum recognizer_reads {
 	RECOGNIZER_READS_FILE,
 	RECOGNIZER_READS_FOLDER, /* its files */
 	RECOGNIZER_READS_LOG,    /* the logs in it, and a script beside it: core/identify/engine_log.h */
+	RECOGNIZER_READS_ERROR,  /* no path: the engine's standard error */
 };
 const char *recognizer_reads(const struct recognizer *, size_t n, enum recognizer_reads *ret);
 

@@ -383,7 +383,16 @@ bool recognizer_mark_file(const struct recognizer_mark *mark, const struct recog
 	struct filter_text text = { "", 0 };
 	const char *at;
 	unsigned n = 0;
+	ssize_t len;
 
+	if (f && f->error) {
+		len = fill(f->error, &view, room->path, sizeof(room->path), &at);
+		if (len <= 0 || len > (ssize_t)sizeof(room->path))
+			return false;
+		*ret = (struct engine_file){ .standard_error = true, .n_wanted = 1 };
+		ret->wanted[0].text = (struct skep_str){ room->path, (uint32_t)len, (uint32_t)len };
+		return true;
+	}
 	if (!f || (!f->path && !f->log) || (f->path && !fill_path(f->path, &view, room->path)) ||
 	    (f->log && !fill_path(f->log, &view, room->log)))
 		return false;

@@ -96,7 +96,9 @@ static json_t *facts(void)
 
 static json_t *file(void)
 {
-	json_t *o = object(json_pack("{s:o, s:o, s:o, s:o, s:o}", "path", pattern("^[/{]", "A path with {fields} in it."), "where",
+	json_t *o = object(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "stderr",
+				     text("Of the engine's standard error, if it is a file: the text in the task's line, with {fields} in it."),
+				     "path", pattern("^[/{]", "A path with {fields} in it."), "where",
 				     pattern(JSON_POINTER,
 					     "The path is a folder: JSON pointer of the text that chooses a file in it."),
 				     "log", pattern("^[/{]", "The folder of Snakemake's logs, with {fields} in it."), "equals",
@@ -104,8 +106,8 @@ static json_t *file(void)
 				     text("Only what follows this text in the field.")));
 
 	if (o)
-		json_object_update_new(o, json_pack("{s:[{s:[s]}, {s:[s]}], s:{s:[ss], s:[s], s:[s], s:{s:[{s:[s]}, {s:[s]}]}}, s:s}",
-						    "anyOf", "required", "path", "required", "log", "dependencies", "where",
+		json_object_update_new(o, json_pack("{s:[{s:[s]}, {s:[s]}, {s:[s]}], s:{s:[ss], s:[s], s:[s], s:{s:[{s:[s]}, {s:[s]}]}}, s:s}",
+						    "anyOf", "required", "path", "required", "log", "required", "stderr", "dependencies", "where",
 						    "path", "equals", "log", "equals", "behind", "equals", "equals", "anyOf",
 						    "required", "where", "required", "log", "description",
 						    "A control file of the engine, which names the task."));

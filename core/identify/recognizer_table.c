@@ -20,7 +20,7 @@ const char *const recognizer_mark_keys[] = { "programs", "parents", "changed", "
 					 NULL };
 const char *const recognizer_source_keys[] = { "from", "option", "text", "value", "log", "lines", "when", "re", "as",
 					    NULL };
-const char *const recognizer_file_keys[] = { "path", "where", "log", "equals", "behind", NULL };
+const char *const recognizer_file_keys[] = { "path", "where", "log", "equals", "behind", "stderr", NULL };
 static const char *const class_names[RECOGNIZER_CLASSES + 1] = {
 	[RECOGNIZER_ORIGIN] = "origin",
 	[RECOGNIZER_LAUNCHER] = "launcher",
@@ -55,6 +55,7 @@ static void mark_clear(struct recognizer_mark *mark)
 		free(mark->file->path);
 		free(mark->file->where);
 		free(mark->file->log);
+		free(mark->file->error);
 		free(mark->file->behind);
 	}
 	free(mark->file);
@@ -320,8 +321,8 @@ static int read_path(const struct reading *in, const struct datanode *file, cons
 /* The file of a mark, before its facts. */
 static int read_file(const struct reading *in, const struct datanode *node, struct recognizer_mark *mark)
 {
-	struct datanode file, where, equals, behind;
-	bool has_path, has_where, has_log, has_equals;
+	struct datanode file, where, equals, behind, error;
+	bool has_path, has_where, has_log, has_equals, has_error;
 	const char *text;
 	int err = 0;
 
@@ -338,7 +339,12 @@ static int read_file(const struct reading *in, const struct datanode *node, stru
 	has_log = datanode_key(&file, "log", &where);
 	has_where = datanode_key(&file, "where", &where);
 	has_equals = datanode_key(&file, "equals", &equals);
-	if (!has_path && !has_log)
+	has_error = datanode_key(&file, "stderr", &error);
+	if (has_error && (has_path || has_log || has_where || has_equals))
+		datanode_error(&error, "stands alone: the engine's standard error is the file");
+	else if (has_error)
+		err = read_template(in, &error, &mark->file->error);
+	else if (!has_path && !has_log)
 		datanode_error(&file, "has no \"path\": name the file, as in \"{cwd}/run.json\"");
 	else if (has_where && !has_path)
 		datanode_error(&where, "has a meaning beside \"path\" only: remove it");
@@ -347,7 +353,7 @@ static int read_file(const struct reading *in, const struct datanode *node, stru
 	else if ((has_where || has_log) != has_equals)
 		datanode_error(&file, "has only one of \"%s\" and \"equals\": both tell what is the task's",
 			       has_log ? "log" : "where");
-	err = read_path(in, &file, "path", &mark->file->path);
+	err = err ? err : read_path(in, &file, "path", &mark->file->path);
 	err = err ? err : read_path(in, &file, "log", &mark->file->log);
 	if (!err && has_where)
 		err = read_pointer(&where, &mark->file->where);
@@ -379,7 +385,7 @@ static int read_of_file(const struct datanode *node, const struct recognizer_mar
 	if (datanode_key(node, "value", &value)) {
 		err = read_pointer(&value, &s->text);
 		if (mark->file && !mark->file->path)
-			datanode_error(&value, "the mark's file is a log only: give \"log\" instead");
+			datanode_error(&value, "the mark's file is no JSON: give \"%s\" instead", mark->file->error ? "lines" : "log");
 	} else if (datanode_key(node, "log", &value)) {
 		text = datanode_string(&value);
 		if (text && (*text == '/' || !*text))
@@ -761,8 +767,11 @@ static const char *path_at(const struct recognizer *e, size_t i, enum recognizer
 
 	if (!f)
 		return NULL;
-	*ret = i % 2 ? RECOGNIZER_READS_LOG : f->where ? RECOGNIZER_READS_FOLDER : RECOGNIZER_READS_FILE;
-	return i % 2 ? f->log : f->path;
+	*ret = i % 2	 ? RECOGNIZER_READS_LOG
+	       : f->error ? RECOGNIZER_READS_ERROR
+	       : f->where ? RECOGNIZER_READS_FOLDER
+			  : RECOGNIZER_READS_FILE;
+	return i % 2 ? f->log : f->error ? "" : f->path;
 }
 
 const char *recognizer_reads(const struct recognizer *e, size_t n, enum recognizer_reads *ret)

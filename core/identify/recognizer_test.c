@@ -221,6 +221,14 @@ static bool answer_of(json_t *files, const struct engine_file *file, char *ret, 
 		command.file = file->where ? strrchr(path, '/') + 1 : "";
 	}
 	job = job_of(files, file, &command);
+	if (file->standard_error) {
+		struct skep_str line = text_of_json(json_object_get(files, "stderr"));
+
+		if (!line.ptr || !memmem(line.ptr, line.len, file->wanted[0].text.ptr, file->wanted[0].text.len))
+			return false;
+		*ret_len = (size_t)snprintf(ret, size, "%s", line.ptr);
+		return true;
+	}
 	if (!json && !job)
 		return false;
 	if (!file->values[0])

@@ -326,8 +326,8 @@ static bool only_log(const struct late *w)
 
 static bool joins(const struct late *w, const struct late *first)
 {
-	return w == first ||
-	       (w->file.wanted[0].text.len && same_request(w, first) && only_log(w) == only_log(first));
+	return w == first || ((first->file.where || first->file.log) && same_request(w, first) &&
+			      only_log(w) == only_log(first));
 }
 
 /* false: no memory. */

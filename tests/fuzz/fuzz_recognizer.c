@@ -121,7 +121,7 @@ static void facts_are_sound(const struct recognizer_mark *mark, const struct rec
 		return;
 	must(!file.path || (*file.path == '/' && strlen(file.path) < RECOGNIZER_PATH_SIZE), "a path that is not absolute");
 	must(!file.log || (*file.log == '/' && strlen(file.log) < RECOGNIZER_PATH_SIZE), "a log that is not absolute");
-	must(file.path || file.log, "no file");
+	must(file.path || file.log || file.standard_error, "no file");
 	len = engine_file_pack(&file, packed, sizeof(packed));
 	if (len >= 0)
 		must(engine_file_unpack(packed, (size_t)len, &copy) == 0, "a packed request that is invalid");

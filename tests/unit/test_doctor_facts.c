@@ -310,6 +310,7 @@ static void test_tables(void **state)
 	/* each file that skepd reads because of them, once, with the state of the reader */
 	assert_string_equal(state_of(list, "engine file", "snakemake, as the task's user: {cwd}/.snakemake/metadata/*"), "off");
 	assert_string_equal(state_of(list, "engine file", "snakemake, as the task's user: {cwd}/.snakemake/log/*.snakemake.log"), "off");
+	assert_string_equal(state_of(list, "engine file", "cwltool, as the task's user: the engine's standard error"), "off");
 	assert_string_equal(state_of(list, "engine file", "nextflow, as the task's user: {cwd}/.command.run"), "off");
 	assert_string_equal(state_of(list, "engine file", "mill, as the task's user: /srv/mill/{argv.1}"), "off");
 	assert_string_equal(state_of(list, "engine file", "of a container, as root: /var/lib/docker/containers/{id}/config.v2.json"), "off");

@@ -888,6 +888,105 @@ static void test_reads_as_the_user(void **state)
 	assert_int_equal(read_lines("lab/run", 0).error, 0);
 }
 
+/* The last line with this text of what the process has as standard error. */
+static struct result read_error_line(pid_t pid, const char *text, uint32_t uid)
+{
+	const struct engine_file file = {
+		.uid = uid,
+		.gid = uid,
+		.pid = (uint32_t)pid,
+		.standard_error = true,
+		.wanted = { { .text = { text, (uint32_t)strlen(text), (uint32_t)strlen(text) } } },
+		.n_wanted = 1,
+	};
+
+	return read_file(&file);
+}
+
+/* An engine of this user, whose standard error is that file; NULL: a pipe. */
+static pid_t engine_with(const char *path, uint32_t uid)
+{
+	char comm[16] = "";
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int fd = path ? open(path, O_WRONLY | O_APPEND) : ends[1];
+
+		if (fd < 0 || dup2(fd, 2) < 0 || (getuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+								  setresuid(uid, uid, uid) < 0)))
+			_exit(1);
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	close(ends[0]);
+	while (strcmp(comm, "sleep\n") != 0) { /* an exec lets its user look at it again */
+		ssize_t n = skep_procfile_read((uint32_t)pid, "comm", comm, sizeof(comm) - 1);
+
+		assert_true(n > 0);
+		comm[n] = '\0';
+	}
+	return pid;
+}
+
+static void engine_ends(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* cwltool says which job runs in which directory. */
+static void test_standard_error(void **state)
+{
+	const uint32_t uid = getuid() ? getuid() : 65534;
+	char target[128];
+	pid_t pid;
+	FILE *f;
+
+	(void)state;
+	put_file("log", "INFO [job a] /tmp/x$ sort\nINFO [job b] /tmp/xy$ cut\n");
+	pid = engine_with(in_folder("log"), uid);
+	assert_string_equal(read_error_line(pid, "] /tmp/x$", uid).cmdline, "INFO [job a] /tmp/x$ sort");
+	assert_string_equal(read_error_line(pid, "] /tmp/xy$", uid).cmdline, "INFO [job b] /tmp/xy$ cut");
+	assert_string_equal(read_error_line(pid, "] /tmp/y$", uid).cmdline, "");
+	assert_int_equal(read_error_line(pid, "] /tmp/y$", uid).error, 0);
+	assert_int_equal(read_error_line(pid, "", uid).error, -ENOENT);
+	assert_int_equal(read_error_line(0, "x", uid).error, -ENOENT);
+	/* of a long log the end, and of several lines the last */
+	f = fopen(in_folder("log"), "ae");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 10000; i++)
+		fputs("a line of no job\n", f);
+	fputs("[job c] /tmp/z$ no\n[job d_2] /tmp/z$ yes", f);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(read_error_line(pid, "] /tmp/x$", uid).cmdline, "");
+	assert_string_equal(read_error_line(pid, "] /tmp/z$", uid).cmdline, "[job d_2] /tmp/z$ yes");
+	if (getuid() == 0) {
+		/* another user may not look, and this user not at what it may not read, whoever opened it */
+		assert_int_equal(read_error_line(pid, "] /tmp/z$", 65533).error, -ENOENT);
+		assert_int_equal(chmod(in_folder("log"), 0600), 0);
+		assert_int_equal(read_error_line(pid, "] /tmp/z$", uid).error, -EACCES);
+		assert_int_equal(chmod(in_folder("log"), 0644), 0);
+	}
+	/* a link in the place of the file */
+	snprintf(target, sizeof(target), "%s/real", folder);
+	assert_int_equal(rename(in_folder("log"), target), 0);
+	assert_int_equal(unlink(target), 0);
+	assert_true(read_error_line(pid, "] /tmp/z$", uid).error < 0);
+	engine_ends(pid);
+	pid = engine_with("/dev/null", uid);
+	assert_int_equal(read_error_line(pid, "x", uid).error, -EINVAL);
+	engine_ends(pid);
+	pid = engine_with(NULL, uid);
+	assert_int_equal(read_error_line(pid, "x", uid).error, -ENOENT);
+	engine_ends(pid);
+	assert_int_equal(reader_stats(t.reader).replaced, 0);
+}
+
 static void test_a_file_that_never_answers(void **state)
 {
 	(void)state;
@@ -1108,6 +1207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hostile_logs, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_folder_that_is_full, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_reads_as_the_user, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_standard_error, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_file_that_never_answers, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_unit, setup_unit, teardown_unit),
 		cmocka_unit_test_setup_teardown(test_a_unit_that_is_away, setup_unit, teardown_unit),

@@ -212,7 +212,9 @@ static void errors(void **state)
 		  "facts[0].log: is no key of a log" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"equals\": \"argv.1\" }, \"facts\": [ { \"value\": \"/rule\", "
 			     "\"as\": \"name\" } ] } ]"),
-		  "facts[0].value: the mark's file is a log only" },
+		  "facts[0].value: the mark's file is no JSON: give \"log\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cwd}\", \"path\": \"/x\" } } ]"), "file.stderr: stands alone" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cvd}\" } } ]"), "{cvd} is no text of a process" },
 	};
 	struct diag diag;
 

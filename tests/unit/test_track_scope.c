@@ -1280,6 +1280,40 @@ static void a_name_and_a_restart(void **state)
 	assert_string_equal(f.tasks[0].task, "bwa");
 }
 
+/* cwltool writes the job of each directory to its standard error, before the job begins. */
+static void named_by_standard_error(void **state)
+{
+	(void)state;
+	start(20, 10, "/usr/bin/python3.11", "/data", "python3\n/usr/bin/cwltool\nwf.cwl\n");
+	start(21, 20, "/usr/bin/sort", "/tmp/abc12", "sort\n-r\nx\n");
+	start(22, 20, "/usr/bin/sort", "/tmp/abc13", "sort\n-r\nx\n");
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.path, "");
+	assert_int_equal(asked.n_wanted, 1); /* a request for each line */
+	assert_string_equal(asked.text[0], "] /tmp/abc12$");
+	assert_int_equal(asked.pid, 20);
+	answer("INFO [job order_2] /tmp/abc12$ sort \\");
+	wait_ms(250);
+	assert_int_equal(asked.n, 2);
+	assert_string_equal(asked.text[0], "] /tmp/abc13$");
+	answer("");
+	end(21, 0);
+	end(22, 0);
+	for (unsigned i = 0; i < 9; i++) {
+		wait_ms(250);
+		if (asked.token)
+			answer("");
+	}
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	assert_string_equal(f.tasks[0].task, "order");
+	assert_string_equal(f.tasks[0].sample, "2");
+	assert_string_equal(f.tasks[0].source, "file");
+	assert_string_equal(f.tasks[1].task, "sort");
+	assert_string_equal(f.tasks[1].source, "program");
+}
+
 /* A task that lives across a restart waits for its name in the next skepd, too. */
 static void named_across_a_restart(void **state)
 {
@@ -1573,6 +1607,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(named_by_a_file, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_a_log, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_its_script, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_by_standard_error, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_across_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_after_its_record, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_another_attempt, open_files, close_it),
