@@ -576,39 +576,49 @@ static ssize_t write_answer(const struct engine_file *f, const struct found *fou
 	return (ssize_t)len;
 }
 
+/* The last line with the text; empty: none. */
+static struct skep_str last_line(const char *text, size_t len, const struct skep_str *wanted)
+{
+	const char *end = text + len, *at = NULL, *begin = text;
+
+	while (wanted->len && (begin = memmem(begin, (size_t)(end - begin), wanted->ptr, wanted->len)))
+		at = begin++;
+	if (!at)
+		return (struct skep_str){ "", 0, 0 };
+	begin = memrchr(text, '\n', (size_t)(at - text));
+	begin = begin ? begin + 1 : text;
+	at = memchr(at, '\n', (size_t)(end - at));
+	len = (size_t)((at ? at : end) - begin);
+	return (struct skep_str){ begin, (uint32_t)len, (uint32_t)len };
+}
+
 /*
- * The last line with the text, of the end of the file that is the process's standard error.  The link in /proc is read, and
- * not followed: the path is opened like any other.  The kernel lets no user read the links of another's process, nor the
- * worker those of a process with more capabilities, as root's.
+ * Lines of the end of the file that is the process's standard error.  The link in /proc is read, and not followed: the path
+ * is opened like any other.  The kernel lets no user read the links of another's process, nor the worker those of a process
+ * with more capabilities, as root's.
  */
-static ssize_t read_error_line(const struct engine_file *f, char ret[ENGINE_FILE_HEAD])
+static ssize_t read_error_lines(const struct engine_file *f, char *ret)
 {
 	static char text[ENGINE_FILE_MOST];
-	const struct skep_str *wanted = &f->wanted[0].text;
 	char link[40], path[PATH_MAX];
-	const char *at, *begin, *end;
+	size_t len = 0;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%u/fd/2", f->pid);
-	n = f->pid && wanted->len ? readlink(link, path, sizeof(path) - 1) : -1;
+	n = f->pid ? readlink(link, path, sizeof(path) - 1) : -1;
 	if (n <= 0 || path[0] != '/')
 		return -ENOENT;
 	path[n] = '\0';
 	n = read_file(open_path(path, READ_FLAGS), READ_END, text, sizeof(text), NULL);
-	if (n < 0)
-		return n;
-	end = text + n;
-	for (begin = text, at = NULL; (begin = memmem(begin, (size_t)(end - begin), wanted->ptr, wanted->len)); begin++)
-		at = begin;
-	if (!at)
-		return 0;
-	begin = memrchr(text, '\n', (size_t)(at - text));
-	begin = begin ? begin + 1 : text;
-	at = memchr(at, '\n', (size_t)(end - at));
-	end = at ? at : end;
-	n = end - begin < ENGINE_FILE_HEAD ? end - begin : ENGINE_FILE_HEAD;
-	memcpy(ret, begin, (size_t)n);
-	return n;
+	for (uint32_t i = 0; i < f->n_wanted && n >= 0; i++) {
+		struct skep_str line = last_line(text, (size_t)n, &f->wanted[i].text);
+		size_t cut = strnlen(line.ptr, skep_utf8_cut(line.ptr, line.len, ENGINE_FILE_VALUE - 1));
+
+		memcpy(ret + len, line.ptr, cut);
+		ret[len + cut] = '\0';
+		len += cut + 1;
+	}
+	return n < 0 ? n : (ssize_t)len;
 }
 
 static ssize_t read_as_user(const struct engine_file *f, char *ret)
@@ -618,7 +628,7 @@ static ssize_t read_as_user(const struct engine_file *f, char *ret)
 	int err = 0, of_log = -ENOENT;
 
 	if (f->standard_error)
-		return read_error_line(f, ret);
+		return read_error_lines(f, ret);
 	if (!f->values[0])
 		return read_file(f->path ? open_path(f->path, READ_FLAGS) : -EINVAL, READ_BEGIN, ret, ENGINE_FILE_HEAD,
 				 NULL);

@@ -452,7 +452,9 @@ void recognizer_file_facts(const struct recognizer_mark *mark, const struct skep
 
 			yield(s, &t, "file", ret, &budget);
 		} else if (s->kind == SOURCE_LINES) {
-			from_lines(s, answer, &budget, ret);
+			struct skep_str line = mark->file->error ? engine_file_value(answer, wanted) : *answer;
+
+			from_lines(s, &line, &budget, ret);
 		}
 	}
 }

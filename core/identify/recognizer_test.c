@@ -226,7 +226,7 @@ static bool answer_of(json_t *files, const struct engine_file *file, char *ret, 
 
 		if (!line.ptr || !memmem(line.ptr, line.len, file->wanted[0].text.ptr, file->wanted[0].text.len))
 			return false;
-		*ret_len = (size_t)snprintf(ret, size, "%s", line.ptr);
+		*ret_len = (size_t)snprintf(ret, size, "%s", line.ptr) + 1;
 		return true;
 	}
 	if (!json && !job)

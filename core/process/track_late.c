@@ -274,6 +274,12 @@ static void try_again(struct track *t, struct late *w)
 		w->due_ns = over + tries_ns[w->tries];
 }
 
+/* What a log or a standard error says about a task was there before the task; a task's script goes with it. */
+static bool only_at_begin(const struct late *w)
+{
+	return w->file.standard_error || (w->file.log && !w->file.where);
+}
+
 static void ask_over(struct track *t, struct late_ask *a, const struct skep_str *answer)
 {
 	struct recognizer_facts facts;
@@ -294,7 +300,7 @@ static void ask_over(struct track *t, struct late_ask *a, const struct skep_str 
 		}
 		if (facts.known)
 			track_task_learn(t, w->task, &facts);
-		if (w->last)
+		if (w->last || only_at_begin(w))
 			finish(t, w);
 		else
 			try_again(t, w);
@@ -326,8 +332,8 @@ static bool only_log(const struct late *w)
 
 static bool joins(const struct late *w, const struct late *first)
 {
-	return w == first || ((first->file.where || first->file.log) && same_request(w, first) &&
-			      only_log(w) == only_log(first));
+	return w == first || ((first->file.where || first->file.log || first->file.standard_error) &&
+			      first->file.pid == w->file.pid && same_request(w, first) && only_log(w) == only_log(first));
 }
 
 /* false: no memory. */
