@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_tables.c - lists the tables by which skepd recognizes engines and containers.
+ * cli/doctor/doctor_tables.c - lists the tables by which skepd recognizes engines and containers, and the files that it
+ * reads because of them.
  */
 #include "cli/doctor/doctor_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/answer.h"
 #include "cli/base/json_out.h"
 #include "cli/base/text.h"
 #include "core/identify/container.h"
@@ -21,6 +23,42 @@ static void say(json_t *list, const char *fact, const char *state, const char *f
 						      "text", json_out_string(text), "file", json_out_string(file),
 						      "entries", (json_int_t)entries, "tests", (json_int_t)tests));
 	free(text);
+}
+
+/* A file that the reader of engines' files reads: its state is that of the reader.  Frees the text. */
+static void say_read(json_t *list, const char *table, char *text)
+{
+	const char *state = "ok";
+	const json_t *one;
+	bool again = false;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		if (strcmp(answer_text(one, "fact"), "engine_files") == 0)
+			state = answer_text(one, "state");
+		again = again || (text && strcmp(answer_text(one, "text"), text) == 0);
+	}
+	if (again)
+		free(text);
+	else
+		say(list, "engine file", state, table, 0, 0, text);
+}
+
+static void say_reads(json_t *list, const struct recognizer *r)
+{
+	static const char *const what[] = {
+		[RECOGNIZER_READS_FILE] = "",
+		[RECOGNIZER_READS_FOLDER] = "/*",
+		[RECOGNIZER_READS_ERROR] = "the engine's standard error, if it is a regular file",
+		[RECOGNIZER_READS_LOG] = "/*.snakemake.log, and beside this folder the script that the task executes, scripts/*",
+	};
+	enum recognizer_reads kind;
+	const char *path;
+	unsigned line;
+
+	for (size_t i = 0; (path = recognizer_reads(r, i, &kind)); i++)
+		say_read(list, recognizer_file(r, &line),
+			 text_format("%s, as the task's user: %s%s", recognizer_engine(r), path, what[kind]));
 }
 
 /* The first error about the file; NULL file: about any. NULL: none. */
@@ -78,19 +116,31 @@ static void recognizer_tables(json_t *list, const struct config *config)
 		for (end = i; end < n && strcmp(recognizer_file(recognizers_at(r, end), &line), file) == 0; end++)
 			tests += recognizer_tests(recognizers_at(r, end));
 		recognizer_file_out(list, &diag, file, end - i, tests);
+		for (size_t k = i; k < end; k++)
+			say_reads(list, recognizers_at(r, k));
 	}
 	recognizers_unref(r);
 	tools_free(tools);
 	diag_clear(&diag);
 }
 
-/* Entries of the built-in table and of one file or folder; path NULL: of the built-in one alone. */
-static size_t container_entries(const char *path, struct diag *diag)
+/*
+ * Entries of the built-in table and of one file or folder; path NULL: of the built-in one alone.  Adds the state files
+ * that they name to the list.
+ */
+static size_t container_entries(json_t *list, const char *path, struct diag *diag)
 {
 	const char *const more[] = { path, NULL };
 	struct containers *table = containers_new(more, diag);
 	size_t n = table ? containers_count(table) : 0;
 
+	for (size_t i = 0; i < n; i++) {
+		const struct container_state *state = containers_state(table, i);
+
+		if (state)
+			say_read(list, path ? path : "containers.json (built in)",
+				 text_format("of a container, as root: %s", state->path));
+	}
 	containers_free(table);
 	return n;
 }
@@ -101,11 +151,11 @@ static void container_tables(json_t *list, const struct config *config)
 	size_t built_in;
 
 	diag_init(&diag);
-	built_in = container_entries(NULL, &diag);
+	built_in = container_entries(list, NULL, &diag);
 	say(list, "container tables", "ok", "containers.json (built in)", built_in, 0,
 	    text_format("containers.json (built in): %zu entries", built_in));
 	for (const char **path = config ? config->containers : NULL; path && *path; path++) {
-		size_t n = container_entries(*path, &diag);
+		size_t n = container_entries(list, *path, &diag);
 
 		if (error_in(&diag, NULL))
 			say_error(list, "container tables", error_in(&diag, NULL));

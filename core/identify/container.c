@@ -272,6 +272,11 @@ size_t containers_count(const struct containers *table)
 	return table->n;
 }
 
+const struct container_state *containers_state(const struct containers *table, size_t entry)
+{
+	return table->entries[entry].state.path ? &table->entries[entry].state : NULL;
+}
+
 struct containers *containers_free(struct containers *table)
 {
 	if (!table)

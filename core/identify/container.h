@@ -65,6 +65,7 @@ struct containers;
 struct containers *containers_new(const char *const *more, struct diag *);
 struct containers *containers_free(struct containers *);
 size_t containers_count(const struct containers *); /* its entries */
+const struct container_state *containers_state(const struct containers *, size_t entry); /* borrowed; NULL: none */
 
 /* 0 with NULL: the path names nothing; -ENOMEM. The caller frees *ret by container_free. */
 int containers_find(const struct containers *, const char *path, size_t len, struct container **ret);

@@ -22,13 +22,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/identify/engine_log.h"
+
 #define GROUPS_MOST 256u
 #define MTIME_SLACK_NS 5000000000u /* between this host's clock and a file server's */
 
 /* ---- messages --------------------------------------------------------------------- */
 
 struct head {
-	uint32_t uid, gid, pid, has_where, n_values, n_wanted;
+	uint32_t uid, gid, pid, has_path, has_where, has_log, standard_error, n_values, n_wanted;
 };
 struct wanted_head {
 	uint64_t since_ns;
@@ -47,7 +49,15 @@ static bool put(char *room, size_t size, size_t *at, const void *bytes, size_t l
 
 ssize_t engine_file_pack(const struct engine_file *f, char *room, size_t size)
 {
-	struct head head = { f->uid, f->gid, f->pid, f->where != NULL, 0, f->n_wanted };
+	struct head head = { .uid = f->uid,
+			     .gid = f->gid,
+			     .pid = f->pid,
+			     .has_path = f->path != NULL,
+			     .has_where = f->where != NULL,
+			     .has_log = f->log != NULL,
+			     .standard_error = f->standard_error,
+			     .n_wanted = f->n_wanted };
+	const char *const texts[] = { f->path, f->where, f->log };
 	size_t at = 0;
 	bool fits;
 
@@ -60,9 +70,8 @@ ssize_t engine_file_pack(const struct engine_file *f, char *room, size_t size)
 
 		fits = put(room, size, &at, &one, sizeof(one)) && put(room, size, &at, w->text.ptr, w->text.len);
 	}
-	fits = fits && put(room, size, &at, f->path, strlen(f->path) + 1);
-	if (f->where)
-		fits = fits && put(room, size, &at, f->where, strlen(f->where) + 1);
+	for (size_t i = 0; i < 3 && fits; i++)
+		fits = !texts[i] || put(room, size, &at, texts[i], strlen(texts[i]) + 1);
 	for (uint32_t i = 0; i < head.n_values && fits; i++)
 		fits = put(room, size, &at, f->values[i], strlen(f->values[i]) + 1);
 	return fits ? (ssize_t)at : -EMSGSIZE;
@@ -100,6 +109,7 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 	f.uid = head.uid;
 	f.gid = head.gid;
 	f.pid = head.pid;
+	f.standard_error = head.standard_error != 0;
 	f.n_wanted = head.n_wanted;
 	for (uint32_t i = 0; i < head.n_wanted; i++) {
 		struct wanted_head one;
@@ -111,9 +121,11 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 							   .cut = one.cut };
 		at += one.len;
 	}
-	f.path = get_text(message, len, &at);
+	f.path = head.has_path ? get_text(message, len, &at) : NULL;
 	f.where = head.has_where ? get_text(message, len, &at) : NULL;
-	if (!f.path || f.path[0] != '/' || (head.has_where && !f.where))
+	f.log = head.has_log ? get_text(message, len, &at) : NULL;
+	if ((head.has_path && (!f.path || f.path[0] != '/')) || (head.has_where && (!f.path || !f.where)) ||
+	    (head.has_log && (!f.log || f.log[0] != '/')) || (!f.path && !f.log && !f.standard_error))
 		return -EBADMSG;
 	for (uint32_t i = 0; i < head.n_values; i++) {
 		f.values[i] = get_text(message, len, &at);
@@ -334,8 +346,13 @@ static int open_path(const char *path, int flags)
 
 #define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Reads the begin of a regular file and closes it.  most: larger files are refused; 0: not.  -errno. */
-static ssize_t read_begin(int fd, size_t most, char *ret, size_t size, struct timespec *ret_changed)
+enum { READ_BEGIN, READ_ALL, READ_END };
+
+/*
+ * Reads the begin or the end of a regular file, or all of it, into `size` bytes, and closes it.  -errno; -EFBIG: all has
+ * more bytes.
+ */
+static ssize_t read_file(int fd, int what, char *ret, size_t size, struct timespec *ret_changed)
 {
 	struct stat st;
 	ssize_t n, len = 0;
@@ -346,8 +363,10 @@ static ssize_t read_begin(int fd, size_t most, char *ret, size_t size, struct ti
 		len = -errno;
 	else if (!S_ISREG(st.st_mode))
 		len = -EINVAL;
-	else if (most && st.st_size > (off_t)most)
+	else if (what == READ_ALL && st.st_size > (off_t)size)
 		len = -EFBIG;
+	else if (what == READ_END && st.st_size > (off_t)size && lseek(fd, st.st_size - (off_t)size, SEEK_SET) < 0)
+		len = -errno;
 	while (len >= 0 && (size_t)len < size) {
 		n = read(fd, ret + len, size - (size_t)len);
 		if (n < 0 && errno == EINTR)
@@ -359,7 +378,7 @@ static ssize_t read_begin(int fd, size_t most, char *ret, size_t size, struct ti
 		len += n;
 	}
 	close(fd);
-	if (len >= 0)
+	if (len >= 0 && ret_changed)
 		*ret_changed = st.st_mtim;
 	return len;
 }
@@ -373,16 +392,21 @@ static uint64_t ns_of(const struct timespec *t)
 struct found {
 	char text[ENGINE_FILE_WANTED][ENGINE_FILE_VALUES][ENGINE_FILE_VALUE];
 	bool disagrees[ENGINE_FILE_WANTED][ENGINE_FILE_VALUES];
+	uint32_t files[ENGINE_FILE_WANTED];          /* of a folder, that have the text */
+	char file[ENGINE_FILE_WANTED][NAME_MAX + 1]; /* one of them */
 };
 
-static void note_values(const struct engine_file *f, json_t *json, uint32_t wanted, struct found *found)
+static void note_values(const struct engine_file *f, json_t *json, const char *name, uint32_t wanted,
+			struct found *found)
 {
 	char value[ENGINE_FILE_VALUE];
 
+	found->files[wanted]++;
+	snprintf(found->file[wanted], sizeof(found->file[wanted]), "%s", name);
 	for (unsigned i = 0; i < ENGINE_FILE_VALUES && f->values[i]; i++) {
 		char *has = found->text[wanted][i];
 
-		if (!engine_file_pointer(json, f->values[i], value))
+		if (*f->values[i] != '/' || !engine_file_pointer(json, f->values[i], value))
 			continue;
 		if (*has && strcmp(has, value) != 0)
 			found->disagrees[wanted][i] = true;
@@ -390,12 +414,12 @@ static void note_values(const struct engine_file *f, json_t *json, uint32_t want
 	}
 }
 
-/* Reads one JSON file.  0 or -errno. */
-static int read_json(const struct engine_file *f, int fd, struct found *found)
+/* Reads one JSON file; name: of a file of a folder.  0 or -errno. */
+static int read_json(const struct engine_file *f, int fd, const char *name, struct found *found)
 {
 	static char text[ENGINE_FILE_MOST];
 	struct timespec changed = { 0 };
-	ssize_t n = read_begin(fd, sizeof(text), text, sizeof(text), &changed);
+	ssize_t n = read_file(fd, READ_ALL, text, sizeof(text), &changed);
 	json_t *json;
 
 	if (n < 0)
@@ -406,7 +430,7 @@ static int read_json(const struct engine_file *f, int fd, struct found *found)
 	for (uint32_t i = 0; i < f->n_wanted; i++)
 		if (!f->where || (ns_of(&changed) + MTIME_SLACK_NS >= f->wanted[i].since_ns &&
 				  engine_file_is(json, f->where, &f->wanted[i])))
-			note_values(f, json, i, found);
+			note_values(f, json, name, i, found);
 	json_decref(json);
 	return 0;
 }
@@ -452,27 +476,89 @@ static size_t list_newest(DIR *dir, uint64_t since_ns, struct candidate list[ENG
 	return n;
 }
 
-static int read_folder(const struct engine_file *f, struct found *found)
+/* Opens a folder and lists its newest files, of which one may answer the request.  NULL: *ret_err. */
+static DIR *open_folder(const struct engine_file *f, const char *path, struct candidate list[ENGINE_FILE_READ],
+			size_t *ret_n, int *ret_err)
 {
-	static struct candidate list[ENGINE_FILE_READ];
-	int fd = open_path(f->path, O_RDONLY | O_DIRECTORY);
+	int fd = open_path(path, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	uint64_t since = UINT64_MAX;
-	size_t n;
 
-	if (fd < 0)
-		return fd;
 	if (!dir) {
-		close(fd);
-		return -ENOMEM;
+		*ret_err = fd < 0 ? fd : -ENOMEM;
+		if (fd >= 0)
+			close(fd);
+		return NULL;
 	}
 	for (uint32_t i = 0; i < f->n_wanted; i++)
 		since = f->wanted[i].since_ns < since ? f->wanted[i].since_ns : since;
-	n = list_newest(dir, since, list);
+	*ret_n = list_newest(dir, since, list);
+	return dir;
+}
+
+static int read_folder(const struct engine_file *f, struct candidate list[ENGINE_FILE_READ], struct found *found)
+{
+	size_t n;
+	int err;
+	DIR *dir = open_folder(f, f->path, list, &n, &err);
+
+	if (!dir)
+		return err;
 	/* A file that cannot be read, or that its engine is writing, is as if it were not there. */
 	for (size_t i = 0; i < n; i++)
-		(void)read_json(f, openat(fd, list[i].name, READ_FLAGS), found);
+		(void)read_json(f, openat(dirfd(dir), list[i].name, READ_FLAGS), list[i].name, found);
 	closedir(dir);
+	return 0;
+}
+
+static const struct engine_log_job *find_job(const struct engine_file *f, const struct engine_log *log, uint32_t wanted,
+					     const struct found *found)
+{
+	static char begin[ENGINE_FILE_MOST];
+	struct engine_log_command command = { &f->wanted[wanted], found->file[wanted], found->files[wanted], { 0 } };
+	char path[PATH_MAX];
+	ssize_t n;
+
+	if (engine_log_script(f->log, &command.text->text, path, sizeof(path))) {
+		n = read_file(open_path(path, READ_FLAGS), READ_BEGIN, begin, sizeof(begin), NULL);
+		command.script = (struct skep_str){ begin, n > 0 ? (uint32_t)n : 0, n > 0 ? (uint32_t)n : 0 };
+	}
+	return engine_log_find(log, &command);
+}
+
+/* Two Snakemakes may run in one folder, each with a log of its own. */
+static int read_logs(const struct engine_file *f, struct candidate list[ENGINE_FILE_READ], struct found *found)
+{
+	static char text[ENGINE_FILE_LOGS][ENGINE_FILE_MOST];
+	static struct engine_log log;
+	size_t n, newest[ENGINE_FILE_LOGS], logs = 0, suffix = strlen(ENGINE_LOG_SUFFIX);
+	int err;
+	DIR *dir = open_folder(f, f->log, list, &n, &err);
+
+	if (!dir)
+		return err;
+	for (size_t i = 0; i < n && logs < ENGINE_FILE_LOGS; i++) {
+		size_t len = strlen(list[i].name);
+
+		if (len > suffix && strcmp(list[i].name + len - suffix, ENGINE_LOG_SUFFIX) == 0)
+			newest[logs++] = i;
+	}
+	log.n = 0;
+	while (logs-- > 0) {
+		ssize_t len = read_file(openat(dirfd(dir), list[newest[logs]].name, READ_FLAGS), READ_END, text[logs],
+					sizeof(text[logs]), NULL);
+
+		if (len > 0)
+			engine_log_add(&log, text[logs], (size_t)len);
+	}
+	closedir(dir);
+	for (uint32_t i = 0; i < f->n_wanted && log.n; i++) {
+		const struct engine_log_job *job = find_job(f, &log, i, found);
+
+		for (unsigned k = 0; job && k < ENGINE_FILE_VALUES && f->values[k]; k++)
+			if (*f->values[k] != '/')
+				engine_log_value(job, f->values[k], found->text[i][k]);
+	}
 	return 0;
 }
 
@@ -490,16 +576,69 @@ static ssize_t write_answer(const struct engine_file *f, const struct found *fou
 	return (ssize_t)len;
 }
 
+/* The last line with the text; empty: none. */
+static struct skep_str last_line(const char *text, size_t len, const struct skep_str *wanted)
+{
+	const char *end = text + len, *at = NULL, *begin = text;
+
+	while (wanted->len && (begin = memmem(begin, (size_t)(end - begin), wanted->ptr, wanted->len)))
+		at = begin++;
+	if (!at)
+		return (struct skep_str){ "", 0, 0 };
+	begin = memrchr(text, '\n', (size_t)(at - text));
+	begin = begin ? begin + 1 : text;
+	at = memchr(at, '\n', (size_t)(end - at));
+	len = (size_t)((at ? at : end) - begin);
+	return (struct skep_str){ begin, (uint32_t)len, (uint32_t)len };
+}
+
+/*
+ * Lines of the end of the file that is the process's standard error.  The link in /proc is read, and not followed: the path
+ * is opened like any other.  The kernel lets no user read the links of another's process, nor the worker those of a process
+ * with more capabilities, as root's.
+ */
+static ssize_t read_error_lines(const struct engine_file *f, char *ret)
+{
+	static char text[ENGINE_FILE_MOST];
+	char link[40], path[PATH_MAX];
+	size_t len = 0;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%u/fd/2", f->pid);
+	n = f->pid ? readlink(link, path, sizeof(path) - 1) : -1;
+	if (n <= 0 || path[0] != '/')
+		return -ENOENT;
+	path[n] = '\0';
+	n = read_file(open_path(path, READ_FLAGS), READ_END, text, sizeof(text), NULL);
+	for (uint32_t i = 0; i < f->n_wanted && n >= 0; i++) {
+		struct skep_str line = last_line(text, (size_t)n, &f->wanted[i].text);
+		size_t cut = strnlen(line.ptr, skep_utf8_cut(line.ptr, line.len, ENGINE_FILE_VALUE - 1));
+
+		memcpy(ret + len, line.ptr, cut);
+		ret[len + cut] = '\0';
+		len += cut + 1;
+	}
+	return n < 0 ? n : (ssize_t)len;
+}
+
 static ssize_t read_as_user(const struct engine_file *f, char *ret)
 {
 	static struct found found;
-	struct timespec changed;
-	int err;
+	static struct candidate list[ENGINE_FILE_READ];
+	int err = 0, of_log = -ENOENT;
 
+	if (f->standard_error)
+		return read_error_lines(f, ret);
 	if (!f->values[0])
-		return read_begin(open_path(f->path, READ_FLAGS), 0, ret, ENGINE_FILE_HEAD, &changed);
+		return read_file(f->path ? open_path(f->path, READ_FLAGS) : -EINVAL, READ_BEGIN, ret, ENGINE_FILE_HEAD,
+				 NULL);
 	memset(&found, 0, sizeof(found));
-	err = f->where ? read_folder(f, &found) : read_json(f, open_path(f->path, READ_FLAGS), &found);
+	if (f->path)
+		err = f->where ? read_folder(f, list, &found) : read_json(f, open_path(f->path, READ_FLAGS), "", &found);
+	if (f->log)
+		of_log = read_logs(f, list, &found);
+	if (!f->path || of_log == 0)
+		err = of_log;
 	return err < 0 ? err : write_answer(f, &found, ret);
 }
 

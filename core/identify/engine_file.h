@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/engine_file.h - what skep reads from an engine's own control files: the first lines of a file, or named
- * values of a JSON file.  The file is at a path, or is the one of a folder that has a certain text at a certain place.
+ * core/identify/engine_file.h - what skep reads from an engine's own control files: the first lines of a file, named
+ * values of a JSON file, or what Snakemake's log says about a job (core/identify/engine_log.h).  The file is at a path,
+ * or is the one of a folder that has a certain text at a certain place.
  *
  * A worker process of core/identify/reader.h reads the files, as the user whose task they describe, so a user cannot
  * make skep read what that user cannot.  It follows no symbolic link and reads regular files only.
@@ -12,10 +13,11 @@
 #include <jansson.h>
 #include <skep/record.h>
 
-#define ENGINE_FILE_MOST 65536u    /* bytes; a larger JSON file is not read */
+#define ENGINE_FILE_MOST 65536u    /* bytes; a larger JSON file is not read, of logs the end */
 #define ENGINE_FILE_HEAD 8192u     /* bytes of the first lines */
 #define ENGINE_FILE_ENTRIES 65536u /* entries of a folder that one request looks at */
 #define ENGINE_FILE_READ 1024u     /* files of a folder that one request reads: the newest */
+#define ENGINE_FILE_LOGS 4u        /* logs of a folder that one request reads: the newest */
 #define ENGINE_FILE_VALUES 8u      /* values of one file */
 #define ENGINE_FILE_WANTED 16u     /* texts that one request looks for in a folder */
 #define ENGINE_FILE_VALUE 256u     /* bytes of a value, with the 0 behind it; the rest is cut off */
@@ -31,12 +33,15 @@ struct engine_file_wanted {
 
 struct engine_file {
 	uint32_t uid, gid;  /* to read as */
-	uint32_t pid;       /* a process of this user, for the user's further groups; 0: none */
-	const char *path;   /* absolute */
+	uint32_t pid;       /* a process of this user, for its further groups and its standard error; 0: none */
+	const char *path;   /* absolute; NULL: only the log, or standard error */
+	bool standard_error; /* the file that is the standard error of pid: its last line with each wanted text */
 	const char *where;  /* JSON pointer (RFC 6901) of the text to find; NULL: path is the file itself */
-	const char *values[ENGINE_FILE_VALUES + 1]; /* JSON pointers, NULL-terminated; none: the first lines */
+	const char *log;    /* absolute: folder of Snakemake's logs, with a job of which the text is the command; NULL: none */
+	/* JSON pointers of the path, and keys of the log, which begin with no "/"; NULL-terminated; none: the first lines */
+	const char *values[ENGINE_FILE_VALUES + 1];
 	struct engine_file_wanted wanted[ENGINE_FILE_WANTED];
-	uint32_t n_wanted;  /* 1 without `where` */
+	uint32_t n_wanted;  /* 1 without `where`, `log` and standard_error */
 };
 
 /* The request as one message.  Its length, or -EMSGSIZE. */
@@ -47,8 +52,8 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 /* Whether this process may read as any user: CAP_SETUID and CAP_SETGID. */
 bool engine_file_permitted(void);
 /*
- * Reads as the user of the request.  Returns the length of the answer: the first lines, or for each wanted text each
- * value, with a 0 behind it; empty: not found, or two files disagree.  -errno: the file cannot be read.
+ * Reads as the user of the request.  Returns the length of the answer: the first lines, or for each wanted text its line or each
+ * value, with a 0 behind it; empty: not found, or two files disagree.  -errno: neither path nor log can be read.
  */
 ssize_t engine_file_read(const struct engine_file *, char ret[ENGINE_FILE_ANSWER]);
 

@@ -98,6 +98,14 @@ const char *recognizer_class_name(enum recognizer_class);
 bool recognizer_nests(const struct recognizer *);
 const char *recognizer_file(const struct recognizer *, unsigned *ret_line); /* where the entry stands */
 size_t recognizer_tests(const struct recognizer *); /* how many tests it has */
+/* The path, with {field}s in it, of the n-th file that the entry's marks read; NULL: there are no more. */
+enum recognizer_reads {
+	RECOGNIZER_READS_FILE,
+	RECOGNIZER_READS_FOLDER, /* its files */
+	RECOGNIZER_READS_LOG,    /* the logs in it, and a script beside it: core/identify/engine_log.h */
+	RECOGNIZER_READS_ERROR,  /* no path: the engine's standard error */
+};
+const char *recognizer_reads(const struct recognizer *, size_t n, enum recognizer_reads *ret);
 
 /*
  * The environment variables that the table reads, and the programs in whose children it reads them: lists that end in
@@ -126,12 +134,15 @@ const struct recognizer_mark *recognizer_learn(const struct recognizer *, const 
 /* What the mark says about the exec. */
 void recognizer_facts(const struct recognizer_mark *, const struct recognizer_subject *, struct recognizer_facts *ret);
 /*
- * The file that says more about the task: its path (in room), what to find in it, and the values.  Uids and times are
+ * The file that says more about the task: its paths (in room), what to find in it, and the values.  Uids and times are
  * the caller's.  false: the mark reads none, or what names the file is not known.
  */
 #define RECOGNIZER_PATH_SIZE 4096u
+struct recognizer_paths {
+	char path[RECOGNIZER_PATH_SIZE], log[RECOGNIZER_PATH_SIZE];
+};
 bool recognizer_mark_file(const struct recognizer_mark *, const struct recognizer_subject *,
-		     char room[RECOGNIZER_PATH_SIZE], struct engine_file *ret);
+			  struct recognizer_paths *room, struct engine_file *ret);
 /* What that file says: the answer of engine_file_read() to the wanted text of this number. */
 void recognizer_file_facts(const struct recognizer_mark *, const struct skep_str *answer, uint32_t wanted,
 			   struct recognizer_facts *ret);

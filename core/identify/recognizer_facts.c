@@ -386,24 +386,41 @@ void recognizer_facts(const struct recognizer_mark *mark, const struct recognize
 	}
 }
 
+/* Fills in a path.  false: a field is not known, or it is no path. */
+static bool fill_path(const char *template, const struct recognizer_view *view, char room[RECOGNIZER_PATH_SIZE])
+{
+	const char *from;
+	ssize_t len = fill(template, view, room, RECOGNIZER_PATH_SIZE, &from);
+
+	if (len <= 0 || len >= (ssize_t)RECOGNIZER_PATH_SIZE || room[0] != '/' || memchr(room, '\0', (size_t)len))
+		return false;
+	room[len] = '\0';
+	return true;
+}
+
 bool recognizer_mark_file(const struct recognizer_mark *mark, const struct recognizer_subject *subject,
-		     char room[RECOGNIZER_PATH_SIZE], struct engine_file *ret)
+			  struct recognizer_paths *room, struct engine_file *ret)
 {
 	struct recognizer_view view = { mark->entry->fields, subject };
 	const struct recognizer_file *f = mark->file;
 	union filter_value value;
 	struct filter_text text = { "", 0 };
-	const char *from, *at;
+	const char *at;
 	unsigned n = 0;
 	ssize_t len;
 
-	if (!f || !f->path)
+	if (f && f->error) {
+		len = fill(f->error, &view, room->path, sizeof(room->path), &at);
+		if (len <= 0 || len > (ssize_t)sizeof(room->path))
+			return false;
+		*ret = (struct engine_file){ .standard_error = true, .n_wanted = 1 };
+		ret->wanted[0].text = (struct skep_str){ room->path, (uint32_t)len, (uint32_t)len };
+		return true;
+	}
+	if (!f || (!f->path && !f->log) || (f->path && !fill_path(f->path, &view, room->path)) ||
+	    (f->log && !fill_path(f->log, &view, room->log)))
 		return false;
-	len = fill(f->path, &view, room, RECOGNIZER_PATH_SIZE, &from);
-	if (len <= 0 || len >= (ssize_t)RECOGNIZER_PATH_SIZE || room[0] != '/' || memchr(room, '\0', (size_t)len))
-		return false;
-	room[len] = '\0';
-	if (f->where) {
+	if (f->where || f->log) {
 		if (recognizer_field_get(&view, 0, f->equals, &value) != FILTER_KNOWN || value.text.len == 0)
 			return false;
 		text = value.text;
@@ -414,7 +431,10 @@ bool recognizer_mark_file(const struct recognizer_mark *mark, const struct recog
 		text.len -= (uint32_t)(at - text.ptr);
 		text.ptr = at;
 	}
-	*ret = (struct engine_file){ .path = room, .where = f->where, .n_wanted = 1 };
+	*ret = (struct engine_file){ .path = f->path ? room->path : NULL,
+				     .where = f->where,
+				     .log = f->log ? room->log : NULL,
+				     .n_wanted = 1 };
 	ret->wanted[0].text = (struct skep_str){ text.ptr, text.len, text.len };
 	for (size_t i = 0; i < mark->n_sources && n < ENGINE_FILE_VALUES; i++)
 		if (mark->sources[i].kind == SOURCE_VALUE)
@@ -456,7 +476,9 @@ void recognizer_file_facts(const struct recognizer_mark *mark, const struct skep
 
 			yield(s, &t, "file", ret, &budget);
 		} else if (s->kind == SOURCE_LINES) {
-			from_lines(s, answer, &budget, ret);
+			struct skep_str line = mark->file->error ? engine_file_value(answer, wanted) : *answer;
+
+			from_lines(s, &line, &budget, ret);
 		}
 	}
 }

@@ -74,37 +74,42 @@ static json_t *facts(void)
 
 	for (const char *const *word = recognizer_fact_words(); *word; word++)
 		json_array_append_new(words, json_string(*word));
-	item = object(json_pack("{s:o, s:o, s:o, s:o, s:{s:s, s:i, s:i, s:s}, s:o, s:o, s:{s:o, s:s}}", "from",
+	item = object(json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:s, s:i, s:i, s:s}, s:o, s:o, s:{s:o, s:s}}", "from",
 				text("A field; of a list the first text that matches."), "option",
 				texts("Options: the value behind one of them."), "text", text("A text with {fields} in it."),
-				"value", pattern(JSON_POINTER, "Of the mark's file: a JSON pointer, as /Config/Image."), "lines", "type",
+				"value", pattern(JSON_POINTER, "Of the mark's file: a JSON pointer, as /Config/Image."), "log",
+				pattern("^[^/]", "Of the job in the mark's log: rule, or what a line of it begins with."), "lines", "type",
 				"integer", "minimum", 1, "maximum", RECOGNIZER_LINES_MAX, "description",
 				"Of the mark's file: one of that many first lines, which \"re\" matches.", "when", condition(), "re",
 				text("A Perl-compatible regular expression, from the first byte on; each named group is a fact."),
 				"as", "enum", words, "description", "Without \"re\": the fact that the whole text is."));
 	if (item)
 		json_object_update_new(
-			item, json_pack("{s:[{s:[{s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}]}, {s:[{s:[s]}, {s:[s]}]}],"
-					" s:{s:{s:{s:[s]}}, s:{s:[s], s:{s:[s]}}}}",
+			item, json_pack("{s:[{s:[{s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}]}, {s:[{s:[s]}, {s:[s]}]}],"
+					" s:{s:{s:{s:[s]}}, s:{s:{s:[s]}}, s:{s:[s], s:{s:[s]}}}}",
 					"allOf", "oneOf", "required", "from", "required", "option", "required", "text",
-					"required", "value", "required", "lines", "oneOf", "required", "as", "required",
-					"re", "dependencies", "value", "not", "required", "when", "lines", "required",
-					"re", "not", "required", "when"));
+					"required", "value", "required", "log", "required", "lines", "oneOf", "required",
+					"as", "required", "re", "dependencies", "value", "not", "required", "when", "log",
+					"not", "required", "when", "lines", "required", "re", "not", "required", "when"));
 	return list(item, "Ways to facts; the first that yields a fact holds.");
 }
 
 static json_t *file(void)
 {
-	json_t *o = object(json_pack("{s:o, s:o, s:o, s:o}", "path", pattern("^[/{]", "A path with {fields} in it."), "where",
+	json_t *o = object(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "stderr",
+				     text("Of the engine's standard error, if it is a file: the text in the task's line, with {fields} in it."),
+				     "path", pattern("^[/{]", "A path with {fields} in it."), "where",
 				     pattern(JSON_POINTER,
 					     "The path is a folder: JSON pointer of the text that chooses a file in it."),
-				     "equals", text("The field that this text equals."), "behind",
+				     "log", pattern("^[/{]", "The folder of Snakemake's logs, with {fields} in it."), "equals",
+				     text("The field that this text equals: the command of the log's job."), "behind",
 				     text("Only what follows this text in the field.")));
 
 	if (o)
-		json_object_update_new(o, json_pack("{s:[s], s:{s:[s], s:[s], s:[s]}, s:s}", "required", "path",
-						    "dependencies", "where", "equals", "equals", "where", "behind",
-						    "equals", "description",
+		json_object_update_new(o, json_pack("{s:[{s:[s]}, {s:[s]}, {s:[s]}], s:{s:[ss], s:[s], s:[s], s:{s:[{s:[s]}, {s:[s]}]}}, s:s}",
+						    "anyOf", "required", "path", "required", "log", "required", "stderr", "dependencies", "where",
+						    "path", "equals", "log", "equals", "behind", "equals", "equals", "anyOf",
+						    "required", "where", "required", "log", "description",
 						    "A control file of the engine, which names the task."));
 	return o;
 }
@@ -128,11 +133,12 @@ static json_t *marks(bool of_run, bool of_task, const char *help)
 	else if (mark)
 		json_object_update_new(mark, json_pack("{s:{s:[ss], s:{s:{s:b}, s:{s:b}}}}", "not", "required", "child",
 						       "root", "properties", "child", "const", 1, "root", "const", 1));
-	/* Only a mark with a file has values and lines. */
+	/* Only a mark with a file has values, keys of a log, and lines. */
 	if (mark)
-		json_object_update_new(mark, json_pack("{s:{s:{s:{s:{s:{s:[{s:[s]}, {s:[s]}]}}}}}, s:{}, s:{s:[s]}}", "if",
-						       "properties", "facts", "items", "not", "anyOf", "required",
-						       "value", "required", "lines", "then", "else", "required", "file"));
+		json_object_update_new(mark, json_pack("{s:{s:{s:{s:{s:{s:[{s:[s]}, {s:[s]}, {s:[s]}]}}}}}, s:{}, s:{s:[s]}}", "if",
+						       "properties", "facts", "items", "not", "anyOf", "required", "value",
+						       "required", "log", "required", "lines", "then", "else", "required",
+						       "file"));
 	return list(mark, help);
 }
 

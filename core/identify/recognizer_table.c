@@ -18,8 +18,9 @@ const char *const recognizer_entry_keys[] = { "engine", "class", "priority", "wh
 					  "learn", "helpers", "tests", NULL };
 const char *const recognizer_mark_keys[] = { "programs", "parents", "changed", "child", "root", "when", "file", "facts",
 					 NULL };
-const char *const recognizer_source_keys[] = { "from", "option", "text", "value", "lines", "when", "re", "as", NULL };
-const char *const recognizer_file_keys[] = { "path", "where", "equals", "behind", NULL };
+const char *const recognizer_source_keys[] = { "from", "option", "text", "value", "log", "lines", "when", "re", "as",
+					    NULL };
+const char *const recognizer_file_keys[] = { "path", "where", "log", "equals", "behind", "stderr", NULL };
 static const char *const class_names[RECOGNIZER_CLASSES + 1] = {
 	[RECOGNIZER_ORIGIN] = "origin",
 	[RECOGNIZER_LAUNCHER] = "launcher",
@@ -53,6 +54,8 @@ static void mark_clear(struct recognizer_mark *mark)
 	if (mark->file) {
 		free(mark->file->path);
 		free(mark->file->where);
+		free(mark->file->log);
+		free(mark->file->error);
 		free(mark->file->behind);
 	}
 	free(mark->file);
@@ -301,11 +304,25 @@ static int read_pointer(const struct datanode *node, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* A path with {field}s; NULL: the file has no such key. */
+static int read_path(const struct reading *in, const struct datanode *file, const char *key, char **ret)
+{
+	struct datanode path;
+	int err;
+
+	if (!datanode_key(file, key, &path))
+		return 0;
+	err = read_template(in, &path, ret);
+	if (!err && *ret && **ret != '/' && **ret != '{')
+		datanode_error(&path, "is no absolute path: begin it with \"/\" or a field, as in \"{cwd}/run.json\"");
+	return err;
+}
+
 /* The file of a mark, before its facts. */
 static int read_file(const struct reading *in, const struct datanode *node, struct recognizer_mark *mark)
 {
-	struct datanode file, path, where, equals, behind;
-	bool has_where, has_equals;
+	struct datanode file, where, equals, behind, error;
+	bool has_path, has_where, has_log, has_equals, has_error;
 	const char *text;
 	int err = 0;
 
@@ -318,24 +335,33 @@ static int read_file(const struct reading *in, const struct datanode *node, stru
 	mark->file = calloc(1, sizeof(*mark->file));
 	if (!mark->file)
 		return -ENOMEM;
-	if (datanode_key(&file, "path", &path)) {
-		err = read_template(in, &path, &mark->file->path);
-		if (!err && mark->file->path && *mark->file->path != '/' && *mark->file->path != '{')
-			datanode_error(&path, "is no absolute path: begin it with \"/\" or a field, as in \"{cwd}/run.json\"");
-	} else {
-		datanode_error(&file, "has no \"path\": name the file, as in \"{cwd}/run.json\"");
-	}
+	has_path = datanode_key(&file, "path", &where);
+	has_log = datanode_key(&file, "log", &where);
 	has_where = datanode_key(&file, "where", &where);
 	has_equals = datanode_key(&file, "equals", &equals);
-	if (has_where != has_equals)
-		datanode_error(&file, "has only one of \"where\" and \"equals\": in a folder both tell which file it is");
-	else if (!err && has_where) {
+	has_error = datanode_key(&file, "stderr", &error);
+	if (has_error && (has_path || has_log || has_where || has_equals))
+		datanode_error(&error, "stands alone: the engine's standard error is the file");
+	else if (has_error)
+		err = read_template(in, &error, &mark->file->error);
+	else if (!has_path && !has_log)
+		datanode_error(&file, "has no \"path\": name the file, as in \"{cwd}/run.json\"");
+	else if (has_where && !has_path)
+		datanode_error(&where, "has a meaning beside \"path\" only: remove it");
+	else if (has_path && has_log && !has_where)
+		datanode_error(&file, "has a \"path\" without \"where\", and a \"log\": give one of them");
+	else if ((has_where || has_log) != has_equals)
+		datanode_error(&file, "has only one of \"%s\" and \"equals\": both tell what is the task's",
+			       has_log ? "log" : "where");
+	err = err ? err : read_path(in, &file, "path", &mark->file->path);
+	err = err ? err : read_path(in, &file, "log", &mark->file->log);
+	if (!err && has_where)
 		err = read_pointer(&where, &mark->file->where);
-		err = err ? err : read_field(in, &equals, &mark->file->equals);
-	}
+	if (!err && has_equals)
+		err = read_field(in, &equals, &mark->file->equals);
 	if (!err && datanode_key(&file, "behind", &behind)) {
 		text = datanode_string(&behind);
-		if (!mark->file->where)
+		if (!has_equals)
 			datanode_error(&behind, "has a meaning beside \"equals\" only: remove it");
 		mark->file->behind = text ? strdup(text) : NULL;
 		if (text && !mark->file->behind)
@@ -344,23 +370,34 @@ static int read_file(const struct reading *in, const struct datanode *node, stru
 	return err;
 }
 
-/* A value or lines of the mark's file. */
+/* A value, a key or lines of the mark's file. */
 static int read_of_file(const struct datanode *node, const struct recognizer_mark *mark, struct recognizer_source *s)
 {
 	struct datanode value;
 	unsigned values = 0, lines = 0;
+	const char *text;
 	int err = 0;
 
 	if (!mark->file)
 		datanode_error(node, "reads a file that the mark does not name: add \"file\" beside \"facts\"");
 	if (datanode_key(node, "when", &value))
-		datanode_error(&value, "has no meaning beside \"value\" and \"lines\": remove it");
-	if (s->kind == SOURCE_VALUE && datanode_key(node, "value", &value)) {
+		datanode_error(&value, "has no meaning beside \"value\", \"log\" and \"lines\": remove it");
+	if (datanode_key(node, "value", &value)) {
 		err = read_pointer(&value, &s->text);
+		if (mark->file && !mark->file->path)
+			datanode_error(&value, "the mark's file is no JSON: give \"%s\" instead", mark->file->error ? "lines" : "log");
+	} else if (datanode_key(node, "log", &value)) {
+		text = datanode_string(&value);
+		if (text && (*text == '/' || !*text))
+			datanode_error(&value, "is no key of a log, as \"rule\" or \"wildcards\"");
+		if (mark->file && !mark->file->log)
+			datanode_error(&value, "the mark's file has no \"log\": name its folder, as in \"{cwd}/log\"");
+		s->text = text ? strdup(text) : NULL;
+		err = text && !s->text ? -ENOMEM : 0;
 	} else if (datanode_key(node, "lines", &value)) {
 		datanode_number(&value, 1, RECOGNIZER_LINES_MAX, &s->lines);
-		if (mark->file && mark->file->where)
-			datanode_error(&value, "the mark's file is one of a folder, by its JSON: give \"value\" instead");
+		if (mark->file && (mark->file->where || mark->file->log))
+			datanode_error(&value, "the mark's file is one of a folder: give \"value\" or \"log\" instead");
 		if (!datanode_key(node, "re", &value))
 			datanode_error(node, "does not say what a line looks like: add \"re\"");
 	}
@@ -369,7 +406,8 @@ static int read_of_file(const struct datanode *node, const struct recognizer_mar
 		lines += mark->sources[i].kind == SOURCE_LINES;
 	}
 	if ((values && lines) || values > ENGINE_FILE_VALUES)
-		datanode_error(node, "a mark reads lines, or at most %u values of its file", ENGINE_FILE_VALUES);
+		datanode_error(node, "a mark reads lines, or at most %u values and keys of its file",
+			       ENGINE_FILE_VALUES);
 	return err;
 }
 
@@ -377,7 +415,7 @@ static int read_source(const struct reading *in, const struct datanode *node, co
 		       struct recognizer_source *s)
 {
 	struct datanode from, option, text, re, as;
-	unsigned kinds = 0;
+	unsigned kinds = 0, of_file;
 	const char *word;
 	int err;
 
@@ -400,15 +438,18 @@ static int read_source(const struct reading *in, const struct datanode *node, co
 		kinds++;
 		err = read_template(in, &text, &s->text);
 	}
-	if (!err && (datanode_key(node, "value", &from) || datanode_key(node, "lines", &option))) {
-		s->kind = datanode_key(node, "value", &from) ? SOURCE_VALUE : SOURCE_LINES;
-		kinds += datanode_key(node, "value", &from) + datanode_key(node, "lines", &option);
+	of_file = datanode_key(node, "value", &from) + datanode_key(node, "log", &text) +
+		  datanode_key(node, "lines", &option);
+	if (!err && of_file) {
+		s->kind = datanode_key(node, "lines", &option) ? SOURCE_LINES : SOURCE_VALUE;
+		kinds += of_file;
 		err = read_of_file(node, mark, s);
 	}
 	if (!err && datanode_key(node, "re", &re))
 		err = read_pattern(&re, s);
 	if (!err && kinds != 1)
-		datanode_error(node, "has %u sources: give one of \"from\", \"option\", \"text\", \"value\", \"lines\"", kinds);
+		datanode_error(node, "has %u sources: give one of \"from\", \"option\", \"text\", \"value\", \"log\", "
+			       "\"lines\"", kinds);
 	if (!err && datanode_key(node, "as", &as)) {
 		word = datanode_string(&as);
 		if (word)
@@ -717,6 +758,41 @@ enum recognizer_class recognizer_class(const struct recognizer *e)
 bool recognizer_nests(const struct recognizer *e)
 {
 	return e->nests;
+}
+
+/* The paths of the marks of tasks: two for each mark.  NULL: none. */
+static const char *path_at(const struct recognizer *e, size_t i, enum recognizer_reads *ret)
+{
+	const struct recognizer_file *f = e->tasks[i / 2].file;
+
+	if (!f)
+		return NULL;
+	*ret = i % 2	 ? RECOGNIZER_READS_LOG
+	       : f->error ? RECOGNIZER_READS_ERROR
+	       : f->where ? RECOGNIZER_READS_FOLDER
+			  : RECOGNIZER_READS_FILE;
+	return i % 2 ? f->log : f->error ? "" : f->path;
+}
+
+const char *recognizer_reads(const struct recognizer *e, size_t n, enum recognizer_reads *ret)
+{
+	enum recognizer_reads what = RECOGNIZER_READS_FILE, other;
+
+	for (size_t i = 0; i < 2 * e->n_tasks; i++) {
+		const char *path = path_at(e, i, &what);
+		bool before = !path;
+
+		for (size_t k = 0; k < i && !before; k++) {
+			const char *earlier = path_at(e, k, &other);
+
+			before = earlier && other == what && strcmp(earlier, path) == 0;
+		}
+		if (before || n-- > 0)
+			continue;
+		*ret = what;
+		return path;
+	}
+	return NULL;
 }
 
 const char *recognizer_file(const struct recognizer *e, unsigned *ret_line)

@@ -73,7 +73,7 @@ struct recognizer_source {
 	enum { SOURCE_FIELD, SOURCE_OPTION, SOURCE_TEXT, SOURCE_VALUE, SOURCE_LINES } kind;
 	uint32_t field;          /* SOURCE_FIELD; a list: its first text that matches */
 	char **options;          /* SOURCE_OPTION: the value behind one of these; NULL-terminated */
-	char *text;              /* SOURCE_TEXT: with {field} in it; SOURCE_VALUE: a JSON pointer */
+	char *text;              /* SOURCE_TEXT: with {field} in it; SOURCE_VALUE: a JSON pointer or a key of the log */
 	long lines;              /* SOURCE_LINES: number of lines, each of which the pattern may match */
 	struct filter_expr *when; /* NULL: always */
 	struct pattern *pattern; /* NULL: the whole text is fact `as` */
@@ -83,9 +83,11 @@ struct recognizer_source {
 
 /* The file in which a mark's values and lines stand. */
 struct recognizer_file {
-	char *path;      /* with {field} in it */
+	char *path;      /* with {field} in it; NULL: only the log, or standard error */
+	char *error;     /* of the engine's standard error: the text in the task's line, with {field} in it; NULL: none */
 	char *where;     /* path is a folder: JSON pointer of the text that chooses a file; NULL: path is a file */
-	uint32_t equals; /* the field that this text equals */
+	char *log;       /* folder of logs, with {field} in it; NULL: none */
+	uint32_t equals; /* the field that this text equals, and that has the command of the job in the log */
 	char *behind;    /* only what follows this text in the field; NULL: all of it */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/config/config.h"
+#include "core/identify/engine_log.h"
 #include "core/identify/recognizer_table.h"
 
 static const char *const test_keys[] = { "exe", "filename", "argv", "cwd", "cgroup", "environ", "environ_before",
@@ -168,43 +169,94 @@ static void check_facts(const struct recognizer *e, size_t test, json_t *want, c
 	}
 }
 
-/* The answer of the reader, if these were the files: path -> a text, or an object for JSON.  false: no such file. */
-static bool answer_of(json_t *files, const struct engine_file *file, char *ret, size_t size, size_t *ret_len)
+static bool in_folder(const char *path, const char *folder)
 {
-	size_t folder = strlen(file->path), len = 0;
+	size_t len = folder ? strlen(folder) : 0;
+
+	return folder && strncmp(path, folder, len) == 0 && path[len] == '/';
+}
+
+static struct skep_str text_of_json(json_t *content)
+{
+	uint32_t len = (uint32_t)json_string_length(content);
+
+	return (struct skep_str){ json_string_value(content), len, len };
+}
+
+/* The job in the logs among the files; in: what the metadata says. */
+static const struct engine_log_job *job_of(json_t *files, const struct engine_file *file,
+					   struct engine_log_command *command)
+{
+	static struct engine_log log;
+	char script[RECOGNIZER_PATH_SIZE];
 	const char *path;
 	json_t *content;
 
+	log.n = 0;
+	json_object_foreach(files, path, content)
+		if (in_folder(path, file->log) && json_is_string(content))
+			engine_log_add(&log, json_string_value(content), json_string_length(content));
+	if (file->log && engine_log_script(file->log, &file->wanted[0].text, script, sizeof(script)) &&
+	    json_is_string(json_object_get(files, script)))
+		command->script = text_of_json(json_object_get(files, script));
+	return engine_log_find(&log, command);
+}
+
+/* The answer of the reader, if these were the files: path -> a text, or an object for JSON.  false: no such file. */
+static bool answer_of(json_t *files, const struct engine_file *file, char *ret, size_t size, size_t *ret_len)
+{
+	struct engine_log_command command = { .text = &file->wanted[0], .file = "" };
+	const struct engine_log_job *job;
+	json_t *content, *json = NULL;
+	const char *path;
+	size_t len = 0;
+
 	json_object_foreach(files, path, content) {
-		bool here = file->where ? strncmp(path, file->path, folder) == 0 && path[folder] == '/'
-					: strcmp(path, file->path) == 0;
+		bool here = file->where ? in_folder(path, file->path) : file->path && strcmp(path, file->path) == 0;
 
 		if (!here || (file->where && !engine_file_is(content, file->where, &file->wanted[0])))
 			continue;
-		if (!file->values[0])
-			len = (size_t)snprintf(ret, size, "%s", json_string_value(content) ? json_string_value(content) : "");
-		for (unsigned i = 0; i < ENGINE_FILE_VALUES && file->values[i]; i++) {
-			char value[ENGINE_FILE_VALUE] = "";
+		json = content;
+		command.files++;
+		command.file = file->where ? strrchr(path, '/') + 1 : "";
+	}
+	job = job_of(files, file, &command);
+	if (file->standard_error) {
+		struct skep_str line = text_of_json(json_object_get(files, "stderr"));
 
-			engine_file_pointer(content, file->values[i], value);
-			len += (size_t)snprintf(ret + len, size - len, "%s", value) + 1;
-		}
-		*ret_len = len < size ? len : size;
+		if (!line.ptr || !memmem(line.ptr, line.len, file->wanted[0].text.ptr, file->wanted[0].text.len))
+			return false;
+		*ret_len = (size_t)snprintf(ret, size, "%s", line.ptr) + 1;
 		return true;
 	}
-	return false;
+	if (!json && !job)
+		return false;
+	if (!file->values[0])
+		len = (size_t)snprintf(ret, size, "%s", json_string_value(json) ? json_string_value(json) : "");
+	for (unsigned i = 0; i < ENGINE_FILE_VALUES && file->values[i]; i++) {
+		char value[ENGINE_FILE_VALUE] = "";
+
+		if (*file->values[i] == '/')
+			engine_file_pointer(json, file->values[i], value);
+		else if (job)
+			engine_log_value(job, file->values[i], value);
+		len += (size_t)snprintf(ret + len, size - len, "%s", value) + 1;
+	}
+	*ret_len = len < size ? len : size;
+	return true;
 }
 
 /* Adds what the files of the test say. */
 static void add_files(json_t *files, const struct recognizer_mark *mark, const struct recognizer_subject *subject,
 		      struct recognizer_facts *facts)
 {
-	char path[RECOGNIZER_PATH_SIZE], text[ENGINE_FILE_HEAD];
+	char text[ENGINE_FILE_HEAD];
+	struct recognizer_paths paths;
 	struct recognizer_facts more;
 	struct engine_file file;
 	size_t len;
 
-	if (!recognizer_mark_file(mark, subject, path, &file) || !answer_of(files, &file, text, sizeof(text), &len))
+	if (!recognizer_mark_file(mark, subject, &paths, &file) || !answer_of(files, &file, text, sizeof(text), &len))
 		return;
 	recognizer_file_facts(mark, &(struct skep_str){ text, (uint32_t)len, (uint32_t)len }, 0, &more);
 	recognizer_facts_replace(facts, &more);

@@ -380,6 +380,7 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 	if (saved_who_read(t, p, w->line)) {
 		p->flags |= PROC_CONFIRMED;
 		track_recell(t, p);
+		track_scope_resume(t, p);
 	}
 	waiting_free(t, w);
 }

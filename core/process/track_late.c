@@ -5,6 +5,7 @@
  * A task whose mark names a file waits for the reader's answer: its record leaves TRACK_LATE_NS after the end of its
  * root at the latest.  After a later answer skepd sends the record again, with the same id.  A file that names its
  * task by a text, as Snakemake's metadata, exists only after the task: the first request leaves FIRST_NS after the end.
+ * Snakemake's log names the running task, from its outputs.  The metadata has its whole command, and so the last word.
  * A task that failed has no such file; when another attempt with the same text has one, both have its name.
  *
  * One user has one request under way, and then rests ten times as long as it took: a folder of 100,000 files costs
@@ -44,7 +45,7 @@ struct late {
 	struct late_user *user;
 	struct recognizers *table; /* a reference: the mark stands in it */
 	const struct recognizer_mark *mark;
-	struct engine_file file;   /* path and text are owned */
+	struct engine_file file;   /* paths and text are owned */
 	uint64_t due_ns;           /* UINT64_MAX: not by time */
 	unsigned tries;
 	bool asked, last;          /* last: the run has ended, so this try is the last one */
@@ -94,6 +95,7 @@ static void late_free(struct track *t, struct late *w)
 	w->task->late = NULL;
 	recognizers_unref(w->table);
 	free((char *)w->file.path);
+	free((char *)w->file.log);
 	free((char *)w->file.wanted[0].text.ptr);
 	free(w);
 }
@@ -124,11 +126,13 @@ static bool room_for(struct track *t, const struct late_user *u)
 static bool copy_of_file(const struct engine_file *from, struct engine_file *ret)
 {
 	uint32_t len = from->wanted[0].text.len < LATE_TEXT ? from->wanted[0].text.len : LATE_TEXT;
-	char *path = strdup(from->path);
+	char *path = from->path ? strdup(from->path) : NULL;
+	char *log = from->log ? strdup(from->log) : NULL;
 	char *text = malloc(len + 1);
 
-	if (!path || !text) {
+	if ((from->path && !path) || (from->log && !log) || !text) {
 		free(path);
+		free(log);
 		free(text);
 		return false;
 	}
@@ -136,6 +140,7 @@ static bool copy_of_file(const struct engine_file *from, struct engine_file *ret
 	text[len] = '\0';
 	*ret = *from;
 	ret->path = path;
+	ret->log = log;
 	ret->wanted[0].text.ptr = text;
 	ret->wanted[0].text.len = ret->wanted[0].text.total = len;
 	ret->wanted[0].cut |= len < from->wanted[0].text.len;
@@ -146,7 +151,7 @@ void track_late_begin(struct track *t, const struct proc *p, const struct scope 
 		      const struct recognizer_subject *subject)
 {
 	const struct filter_text *argv = &subject->self.argv;
-	char room[RECOGNIZER_PATH_SIZE];
+	struct recognizer_paths paths;
 	struct engine_file file;
 	struct skep_context ctx;
 	struct late_user *u;
@@ -157,7 +162,7 @@ void track_late_begin(struct track *t, const struct proc *p, const struct scope 
 	 * container are not the host's.
 	 */
 	if (!t->env.read_file || !p->task || p->task->late || p->uid != s->uid ||
-	    !recognizer_mark_file(m, subject, room, &file))
+	    !recognizer_mark_file(m, subject, &paths, &file))
 		return;
 	track_proc_context(t, p, &ctx);
 	if (ctx.container.len)
@@ -181,7 +186,7 @@ void track_late_begin(struct track *t, const struct proc *p, const struct scope 
 	w->user = u;
 	w->table = recognizers_ref(t->env.recognizers);
 	w->mark = m;
-	w->due_ns = file.where ? UINT64_MAX : t->now_ns;
+	w->due_ns = file.where && !file.log ? UINT64_MAX : t->now_ns;
 	w->prev = t->lates.last;
 	*(w->prev ? &w->prev->next : &t->lates.first) = w;
 	t->lates.last = w;
@@ -203,9 +208,31 @@ bool track_late_holds(const struct track *t, const struct task *task)
 
 /* ---- answers ---------------------------------------------------------------------- */
 
+static bool same_path(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool same_request(const struct late *a, const struct late *b)
 {
-	return a->user == b->user && a->mark == b->mark && strcmp(a->file.path, b->file.path) == 0;
+	return a->user == b->user && a->mark == b->mark && same_path(a->file.path, b->file.path) &&
+	       same_path(a->file.log, b->file.log);
+}
+
+/*
+ * Whether the answer is the last word.  The log's is not, as long as the engine may write a file with the whole command:
+ * until after a task that succeeded.
+ */
+static bool is_sure(const struct late *w, const struct skep_str *answer, uint32_t wanted)
+{
+	uint32_t n = 0;
+	bool sure = !w->file.where || !w->file.log || (w->task->over_ns && w->task->status != 0);
+
+	while (n < ENGINE_FILE_VALUES && w->file.values[n])
+		n++;
+	for (uint32_t i = 0; i < n && !sure; i++)
+		sure = *w->file.values[i] == '/' && engine_file_value(answer, (size_t)wanted * n + i).len > 0;
+	return sure;
 }
 
 static bool same_text(const struct late *a, const struct late *b)
@@ -247,6 +274,12 @@ static void try_again(struct track *t, struct late *w)
 		w->due_ns = over + tries_ns[w->tries];
 }
 
+/* What a log or a standard error says about a task was there before the task; a task's script goes with it. */
+static bool only_at_begin(const struct late *w)
+{
+	return w->file.standard_error || (w->file.log && !w->file.where);
+}
+
 static void ask_over(struct track *t, struct late_ask *a, const struct skep_str *answer)
 {
 	struct recognizer_facts facts;
@@ -261,9 +294,13 @@ static void ask_over(struct track *t, struct late_ask *a, const struct skep_str 
 		facts.known = 0;
 		if (answer)
 			recognizer_file_facts(w->mark, answer, i, &facts);
-		if (facts.known)
+		if (facts.known && is_sure(w, answer, i)) {
 			named(t, w, &facts);
-		else if (w->last)
+			continue;
+		}
+		if (facts.known)
+			track_task_learn(t, w->task, &facts);
+		if (w->last || only_at_begin(w))
 			finish(t, w);
 		else
 			try_again(t, w);
@@ -287,6 +324,18 @@ void track_file_answer(void *token, int error, const struct skep_str *answer, ui
 
 /* ---- requests --------------------------------------------------------------------- */
 
+/* Of a task that runs only the log is read: no other file has its command yet. */
+static bool only_log(const struct late *w)
+{
+	return w->file.log && !w->task->over_ns;
+}
+
+static bool joins(const struct late *w, const struct late *first)
+{
+	return w == first || ((first->file.where || first->file.log || first->file.standard_error) &&
+			      first->file.pid == w->file.pid && same_request(w, first) && only_log(w) == only_log(first));
+}
+
 /* false: no memory. */
 static bool ask(struct track *t, struct late *first)
 {
@@ -297,8 +346,10 @@ static bool ask(struct track *t, struct late *first)
 
 	if (!a)
 		return false;
+	if (only_log(first))
+		file.path = file.where = NULL;
 	for (struct late *w = first; w && a->n < ENGINE_FILE_WANTED; w = w->next) {
-		if (w->asked || w->due_ns > t->now_ns || (w != first && !(file.where && same_request(w, first))))
+		if (w->asked || w->due_ns > t->now_ns || !joins(w, first))
 			continue;
 		bytes += w->file.wanted[0].text.len;
 		if (bytes > ENGINE_FILE_REQUEST - 3 * RECOGNIZER_PATH_SIZE)

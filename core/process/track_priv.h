@@ -163,6 +163,8 @@ void track_scope_exec(struct track *, struct proc *, const struct proc *parent);
 /* The process begins a run by name: engines around that run begin no tasks and no steps in it. */
 void track_scope_outside(struct track *, struct proc *);
 void track_scope_leave(struct track *, struct proc *); /* drops its references */
+/* A process that the previous skepd knew: the task that it is the root of waits again for a name from a file. */
+void track_scope_resume(struct track *, struct proc *);
 /* Appends "ENGINE: NAME" to the process's path of steps, unless the path ends with it. */
 void track_step(struct track *, struct proc *, const char *engine, const struct skep_str *name);
 

@@ -424,6 +424,30 @@ void track_scope_exec(struct track *t, struct proc *p, const struct proc *parent
 	}
 }
 
+void track_scope_resume(struct track *t, struct proc *p)
+{
+	struct filter_budget budget = { 0 };
+	struct recognizer_subject subject = { .budget = &budget };
+	const struct recognizer_mark *m;
+	const struct scope *s = p->scope;
+	struct task *task = p->task;
+
+	if (!task || task->ended || task->root.pid != p->upid.pid || task->root.start_ns != p->upid.start_ns)
+		return;
+	while (s && s->engine != task->engine)
+		s = s->outer;
+	if (!s || !s->entry)
+		return;
+	image_of(p->program, p->comm, p->cwd, p->cgroup, p->uid, &subject.self);
+	image_of(s->program, NULL, s->cwd, NULL, s->uid, &subject.run);
+	subject.child = s == p->scope;
+	m = recognizer_task(s->entry, &subject);
+	if (m)
+		track_late_begin(t, p, s, m, &subject);
+	if (task->late && task->over_ns)
+		track_late_end(t, task->late);
+}
+
 void track_recognizers(struct track *t, struct recognizers *recognizers)
 {
 	t->env.recognizers = recognizers;

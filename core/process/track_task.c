@@ -83,6 +83,9 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 			 { FACT_WALLTIME, &task->requested.walltime_ns },
 			 { FACT_GPUS, &task->requested.gpus } };
 	struct skep_str text = recognizer_fact_text(facts, FACT_NAME);
+	const struct interned *name = task->name, *sample = task->sample;
+	const struct task_request requested = task->requested;
+	const char *source = task->name_source;
 	char room[TASK_NAME_MOST];
 
 	if (text.len) {
@@ -101,7 +104,8 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 			task->requested.source = facts->source[requests[i].fact];
 		}
 	/* Of two rows of a task ClickHouse keeps the row with the later time, even if that row arrives first. */
-	if (task->ended)
+	if (task->ended && (task->name != name || task->sample != sample || task->name_source != source ||
+			    memcmp(&task->requested, &requested, sizeof(requested)) != 0))
 		record_out(t, task, t->now_ns);
 }
 

@@ -551,7 +551,7 @@ def in_pods(out, found):
 
 
 def rules(w, truth, out):
-    """skepd names tasks by the rules in Snakemake's metadata, in its records and in the lake, which it corrects."""
+    """skepd names tasks by the rules in Snakemake's log and metadata, in its records and in the lake, which it corrects."""
     def names(run, *options):
         shown = json.loads(subprocess.run([os.environ["SKEP"], "show", "--json", "--lake", top + "/lake", *options, run],
                                           stdout=subprocess.PIPE, check=True).stdout)
@@ -561,21 +561,23 @@ def rules(w, truth, out):
            if f.get("engine") == "snakemake" and f["cwd"].startswith(w + "/")}
     last = {f["task_id"]: f for f in (fields_of(r) for r in records(out) if r.get("stream") == "task")}
     for run in ("a", "b"):
-        # The metadata of a rule with script: has no command: skep calls it like its script.
-        want = sorted(t.name if t.key != "script" else "plot.py" for t in truth if t.run == run)
+        want = sorted(t.name for t in truth if t.run == run)
         of_run = [f for f in last.values() if f["run"] == ids[run]]
         check("snakemake: skepd names the %d tasks of run %s by their rules" % (len(want), run),
               sorted(f["task"] for f in of_run) == want, [(f["task"], f["name_source"]) for f in of_run])
         check("snakemake: the names of run %s are from its files" % run,
-              all(f["name_source"] == ("argv" if f["task"] in ("in_a_script", "in_a_shadow", "plot.py") else "file") for f in of_run),
+              all(f["name_source"] == ("argv" if f["task"] in ("in_a_script", "in_a_shadow") else "file") for f in of_run),
               [(f["task"], f["name_source"]) for f in of_run])
+        check("snakemake: the samples and the requests of run %s are its log's" % run,
+              sorted((f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same") ==
+              sorted(("s=%d" % i, 100 << 20) for i in range(JOBS)),
+              [(f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same"])
+        # A process that ends well before its task: skepd has named the running task by then.
+        early = [f["task"] for f in (fields_of(r) for r in records(out) if r.get("stream") == "process.exit")
+                 if f["run"] == ids[run] and {run, "script"} <= set(f["argv"] or [])]
+        check("snakemake: a task of run %s has its rule while it runs" % run, early and set(early) == {"in_a_script_file"}, early)
         check("skep show --no-files: the rules of run %s, from the lake" % run,
               sorted(n for n, _ in names(ids[run], "--no-files")) == want, names(ids[run], "--no-files"))
-    # The failed attempt's record has left when the second attempt, 3 s long, gives both their name.
-    flaky = [fields_of(r) for r in records(out) if r.get("stream") == "task"]
-    flaky = [(f["task"], f["task_id"]) for f in flaky if f["run"] == ids["a"] and f["attempt"] == 1]
-    again = [task for task, i in flaky if [j for _, j in flaky].count(i) == 2]
-    check("snakemake: skepd sends a record without its rule again with the rule", again == ["step", "flaky"], again)
 
 
 def run_engine(engine):
@@ -618,7 +620,7 @@ def main():
     stop(daemon, log)
     forged(out)
     in_pods(out, in_pod)
-    if "snakemake" in engines and not restarts:  # a task that runs while skepd is restarted has its first name
+    if "snakemake" in engines and not restarts:  # a task whose record waits while skepd is restarted keeps its first name
         rules(os.path.join(top, "snakemake"), truths["snakemake"][0], out)
     for engine in engines:
         if truths[engine][0] is None:

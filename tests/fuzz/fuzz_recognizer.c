@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/identify/engine_log.h"
 #include "core/identify/recognizer_table.h"
 
 #define CPU_MOST_NS 1000000000ull /* a budget has 20 ms; a sanitizer slows one pattern down */
@@ -73,9 +74,37 @@ static void sound(const struct recognizer_facts *facts)
 	}
 }
 
+/* The environment is the log, and then the script that the command executes. */
+static void log_is_sound(const struct engine_file *file, const struct recognizer_subject *s)
+{
+	static struct engine_log log;
+	static char text[ENGINE_FILE_MOST];
+	uint32_t len = s->self.environ.len < sizeof(text) ? s->self.environ.len : (uint32_t)sizeof(text);
+	struct engine_log_command command = { .text = &file->wanted[0], .file = "" };
+	char value[ENGINE_FILE_VALUE], script[64];
+
+	for (uint32_t i = 0; i < len; i++)
+		text[i] = s->self.environ.ptr[i] ? s->self.environ.ptr[i] : '\n';
+	log.n = 0;
+	engine_log_add(&log, text, len);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct engine_log_job *job = engine_log_find(&log, &command);
+
+		for (unsigned k = 0; job && k < ENGINE_FILE_VALUES && file->values[k]; k++)
+			if (engine_log_value(job, file->values[k], value))
+				must(*value && strlen(value) < sizeof(value), "an empty or a long value");
+		command.script = (struct skep_str){ i ? NULL : text, len, len };
+		command.file = i ? "b3V0L2E=" : ""; /* out/a */
+		command.files = i;
+	}
+	if (engine_log_script(file->log, &file->wanted[0].text, script, sizeof(script)))
+		must(strlen(script) < sizeof(script), "a long script");
+}
+
 static void facts_are_sound(const struct recognizer_mark *mark, const struct recognizer_subject *s)
 {
-	static char path[RECOGNIZER_PATH_SIZE], packed[ENGINE_FILE_REQUEST];
+	static char packed[ENGINE_FILE_REQUEST];
+	static struct recognizer_paths paths;
 	char value[ENGINE_FILE_VALUE];
 	struct engine_file file, copy;
 	struct recognizer_facts facts;
@@ -88,9 +117,11 @@ static void facts_are_sound(const struct recognizer_mark *mark, const struct rec
 	memset(&facts, 0xa5, sizeof(facts));
 	recognizer_facts(mark, s, &facts);
 	sound(&facts);
-	if (!recognizer_mark_file(mark, s, path, &file))
+	if (!recognizer_mark_file(mark, s, &paths, &file))
 		return;
-	must(path[0] == '/' && strlen(path) < sizeof(path) && file.path == path, "a file that is not absolute");
+	must(!file.path || (*file.path == '/' && strlen(file.path) < RECOGNIZER_PATH_SIZE), "a path that is not absolute");
+	must(!file.log || (*file.log == '/' && strlen(file.log) < RECOGNIZER_PATH_SIZE), "a log that is not absolute");
+	must(file.path || file.log || file.standard_error, "no file");
 	len = engine_file_pack(&file, packed, sizeof(packed));
 	if (len >= 0)
 		must(engine_file_unpack(packed, (size_t)len, &copy) == 0, "a packed request that is invalid");
@@ -105,6 +136,8 @@ static void facts_are_sound(const struct recognizer_mark *mark, const struct rec
 	if (json && file.where)
 		engine_file_is(json, file.where, &file.wanted[0]);
 	json_decref(json);
+	if (file.log)
+		log_is_sound(&file, s);
 }
 
 static void ask(struct recognizers *r, struct recognizer_subject *s)

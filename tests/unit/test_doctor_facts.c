@@ -287,6 +287,7 @@ static void test_tables(void **state)
 {
 	static const char good[] =
 		"{ \"recognizers\": [ { \"engine\": \"mill\", \"class\": \"workflow\", \"run\": [ { \"programs\": [\"mill\"] } ],"
+		" \"task\": [ { \"file\": { \"path\": \"/srv/mill/{argv.1}\" }, \"facts\": [ { \"value\": \"/a\", \"as\": \"name\" } ] } ],"
 		" \"tests\": [ { \"argv\": [\"/usr/bin/mill\"], \"run\": {} } ] } ] }";
 	static const char bad[] =
 		"{ \"recognizers\": [ { \"engine\": \"kiln\", \"class\": \"workflow\", \"run\": [ { \"programs\": [\"kiln\"] } ],"
@@ -295,8 +296,8 @@ static void test_tables(void **state)
 	char *none = support_path(dir, "none.json");
 	const char *recognizers[] = { mill, kiln, NULL }, *missing[] = { none, NULL };
 	struct config config = { .recognizers = recognizers, .containers = missing };
-	json_t *list = json_array(), *one;
-	size_t i, built_in = 0;
+	json_t *list = json_pack("[{s:s, s:s, s:s, s:s}]", "fact", "engine_files", "state", "off", "text", "", "file", ""), *one;
+	size_t i, built_in = 0, logs = 0;
 
 	(void)state;
 	put("mill.json", good);
@@ -306,8 +307,18 @@ static void test_tables(void **state)
 	assert_string_equal(state_of(list, "recognizers", "kiln.json: 1 entries; a test fails: line 1"), "partial");
 	assert_string_equal(state_of(list, "container tables", "containers.json (built in)"), "ok");
 	assert_string_equal(state_of(list, "container tables", "none.json"), "partial");
+	/* each file that skepd reads because of them, once, with the state of the reader */
+	assert_string_equal(state_of(list, "engine file", "snakemake, as the task's user: {cwd}/.snakemake/metadata/*"), "off");
+	assert_string_equal(state_of(list, "engine file", "snakemake, as the task's user: {cwd}/.snakemake/log/*.snakemake.log"), "off");
+	assert_string_equal(state_of(list, "engine file", "cwltool, as the task's user: the engine's standard error"), "off");
+	assert_string_equal(state_of(list, "engine file", "nextflow, as the task's user: {cwd}/.command.run"), "off");
+	assert_string_equal(state_of(list, "engine file", "mill, as the task's user: /srv/mill/{argv.1}"), "off");
+	assert_string_equal(state_of(list, "engine file", "of a container, as root: /var/lib/docker/containers/{id}/config.v2.json"), "off");
 	json_array_foreach(list, i, one)
-		if (strstr(text(one, "file"), "(built in)")) {
+		logs += strstr(text(one, "text"), "{cwd}/.snakemake/log/") != NULL;
+	assert_int_equal(logs, 1);
+	json_array_foreach(list, i, one)
+		if (strstr(text(one, "file"), "(built in)") && strcmp(text(one, "fact"), "engine file") != 0) {
 			assert_string_equal(text(one, "state"), "ok");
 			assert_true(json_integer_value(json_object_get(one, "entries")) > 0);
 			built_in += (size_t)json_integer_value(json_object_get(one, "tests"));

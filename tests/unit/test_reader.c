@@ -621,6 +621,158 @@ static void test_finds_a_file_of_a_folder(void **state)
 	assert_int_equal(find_rule("b3V4", "sort", getuid()).error, -ENOTDIR);
 }
 
+/* The rule and the wildcards of the job with this command, by Snakemake's log; over: by its metadata as well. */
+static const char *find_job_as(const char *command, bool over, uint32_t uid)
+{
+	static char room[512], meta[128], log[128];
+	const struct engine_file file = {
+		.uid = uid,
+		.gid = uid,
+		.path = over ? meta : NULL,
+		.where = over ? "/shellcmd" : NULL,
+		.log = log,
+		.values = { "rule", "wildcards", "/rule" },
+		.wanted = { { .text = { command, (uint32_t)strlen(command), (uint32_t)strlen(command) } } },
+		.n_wanted = 1,
+	};
+	struct result r;
+	const char *text = r.cmdline;
+
+	snprintf(meta, sizeof(meta), "%s", in_folder("metadata"));
+	snprintf(log, sizeof(log), "%s", in_folder("log"));
+	r = read_file(&file);
+	if (r.error) {
+		snprintf(room, sizeof(room), "error %d", r.error);
+	} else {
+		const char *sample = text + strlen(text) + 1, *rule = sample + strlen(sample) + 1;
+
+		snprintf(room, sizeof(room), "%s %s %s", text, sample, rule);
+	}
+	return room;
+}
+
+static const char *find_job(const char *command)
+{
+	return find_job_as(command, false, getuid());
+}
+
+#define LOG "log/2026-11-28T164110.123456.snakemake.log"
+#define EXITED "        (one of the commands exited with non-zero exit code; note that snakemake uses bash strict mode!)\n"
+
+static void test_finds_a_job_in_a_log(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(mkdir(in_folder("log"), 0755), 0);
+	assert_int_equal(mkdir(in_folder("scripts"), 0755), 0);
+	assert_int_equal(mkdir(in_folder("metadata"), 0755), 0);
+	put_file(LOG, "Building DAG of jobs...\n[Sat Nov 28 16:41:10 2026]\nrule fetch:\n    output: ref.fa, ref.txt\n    jobid: 1\n\n"
+		      "[Sat Nov 28 16:41:11 2026]\nFinished job 1.\n1 of 9 steps (11%) done\n\n"
+		      "rule align:\n    input: ref.fa\n    output: out/1.sam, out/1.log\n    jobid: 2\n    reason: Missing output files: x\n"
+		      "    wildcards: s=1, lane=a\n\nlocalcheckpoint split:\n    output: out/11.sam\n    jobid: 3\n\n"
+		      "group job 4 (jobs in lexicogr. order):\n    rule piped:\n        output: pipe/2\n        jobid: 5\n        wildcards: n=2\n\n"
+		      "rule script:\n    output: plots/a.pdf\n    jobid: 6\n    wildcards: p=a\n\n"
+		      "rule script:\n    output: plots/b.pdf\n    jobid: 7\n    wildcards: p=b\n\n"
+		      "rule index:\n    output: x.bai\n    jobid: 8\n\nrule index:\n    output: y.bai\n    jobid: 9\n");
+	assert_string_equal(find_job("bwa mem ref.fa x >out/1.sam"), "align s=1,lane=a ");
+	assert_string_equal(find_job("bwa mem ref.fa 'out/1.log'"), "align s=1,lane=a ");
+	assert_string_equal(find_job("a --o=out/11.sam"), "split  ");
+	assert_string_equal(find_job("cat >pipe/2"), "piped n=2 ");
+	/* its input is another job's output, and that job has finished */
+	assert_string_equal(find_job("bwa index ref.fa"), "  ");
+	assert_string_equal(find_job("touch out/1.sam2 xout/1.sam out/1.sam/x"), "  ");
+	assert_string_equal(find_job("cat x.bai y.bai"), "  "); /* two jobs: no answer is better than a wrong one */
+	assert_string_equal(find_job(""), "  ");
+	/* A script's text names the job.  Python's data is a pickle, and its configuration may name any file. */
+	put_file("scripts/tmp1234.plot.py", "loads(b'\\x94\\x8c\\x0bplots/b.pdf\\x94\\x8cAplots/a.pdf\\x94')\n");
+	put_file("scripts/tmp1235.plot.R", "output = list('plots/a.pdf'), config = list('plots/b.pdf')\n");
+	assert_string_equal(find_job("python3 /w/.snakemake/scripts/tmp1234.plot.py"), "script p=b ");
+	assert_string_equal(find_job("Rscript --vanilla .snakemake/scripts/tmp1235.plot.R"), "script p=a ");
+	assert_string_equal(find_job("Rscript --vanilla .snakemake/scripts/tmp9999.plot.R plots/a.pdf"), "  ");
+	/* A second Snakemake in the same folder has a log of its own. */
+	put_file("log/2026-11-28T170000.000000.snakemake.log", "rule other:\n    output: other.txt\n    jobid: 2\n\nFinished job 1.\n");
+	put_file("log/other.log", "rule no_log:\n    output: no.txt\n    jobid: 2\n");
+	assert_string_equal(find_job("touch other.txt"), "other  ");
+	assert_string_equal(find_job("x >out/1.sam"), "align s=1,lane=a ");
+	assert_string_equal(find_job("touch no.txt"), "  ");
+	/* After a job its whole command tells: in the log if it failed, else in the metadata. */
+	f = fopen(in_folder(LOG), "ae");
+	assert_non_null(f);
+	fputs("\nError in rule index:\n    jobid: 8\n    output: x.bai\n    shell:\n        samtools index \\\n  x\n" EXITED
+	      "\nError in rule index:\n    jobid: 9\n    shell:\n        not whole", f);
+	fputs("\n\nFinished jobid: 2 (Rule: align)\n", f);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(find_job("\n samtools index \\\n  x\n"), "index  ");
+	assert_string_equal(find_job("x >out/1.sam"), "  ");
+	put_file("metadata/b3V0LzEuc2Ft", "{ \"rule\": \"align\", \"shellcmd\": \"bwa mem\" }"); /* out/1.sam */
+	assert_string_equal(find_job_as("bwa mem", true, getuid()), "  align"); /* one of two outputs: the other is another job's */
+	put_file("metadata/b3V0LzEubG9n", "{ \"rule\": \"align\", \"shellcmd\": \"bwa mem\" }"); /* out/1.log */
+	assert_string_equal(find_job_as("bwa mem", true, getuid()), "align s=1,lane=a align");
+}
+
+/* Only the last part of a log is read. */
+static void test_a_long_log(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(mkdir(in_folder("log"), 0755), 0);
+	f = fopen(in_folder(LOG), "we");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 5000; i++)
+		fprintf(f, "rule r%u:\n    output: out/%u\n    jobid: %u\n\n", i, i, i);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(find_job("touch out/4999"), "r4999  ");
+	assert_string_equal(find_job("touch out/4000"), "r4000  ");
+	assert_string_equal(find_job("touch out/1"), "  ");
+}
+
+/* What a user can put where skep looks for Snakemake's log. */
+static void test_hostile_logs(void **state)
+{
+	static const char job[] = "rule secret:\n    output: out\n    jobid: 1\n";
+	char target[128];
+
+	(void)state;
+	assert_string_equal(find_job("touch out"), "error -2");
+	put_file("log", job);
+	assert_string_equal(find_job("touch out"), "error -20");
+	assert_int_equal(unlink(in_folder("log")), 0);
+	assert_int_equal(mkdir(in_folder("real"), 0755), 0);
+	snprintf(target, sizeof(target), "%s/real", folder);
+	assert_int_equal(symlink(target, in_folder("log")), 0);
+	put_file("real/x.snakemake.log", job);
+	assert_string_equal(find_job("touch out"), "error -20");
+	assert_int_equal(unlink(in_folder("log")), 0);
+	assert_int_equal(mkdir(in_folder("log"), 0755), 0);
+	assert_int_equal(mkfifo(in_folder(LOG), 0666), 0);
+	assert_string_equal(find_job("touch out"), "  ");
+	assert_int_equal(unlink(in_folder(LOG)), 0);
+	snprintf(target, sizeof(target), "%s/real/x.snakemake.log", folder);
+	assert_int_equal(symlink(target, in_folder(LOG)), 0);
+	assert_string_equal(find_job("touch out"), "  ");
+	assert_int_equal(unlink(in_folder(LOG)), 0);
+	/* a file without an end, bytes that are no text, a rule without a name, a block without a job */
+	put_file(LOG, "");
+	assert_int_equal(truncate(in_folder(LOG), (off_t)1 << 40), 0);
+	assert_string_equal(find_job("touch out"), "  ");
+	put_file(LOG, "rule \xff\xfe:\n    output: out\n    jobid: 1\n\nrule :\n    output: b\nFinished job .\nError in rule \n    shell:\n");
+	assert_string_equal(find_job("touch out"), "\xff\xfe  ");
+	assert_string_equal(find_job("touch b"), "  ");
+	/* a script that is none, or that stands elsewhere */
+	put_file(LOG, job);
+	put_file("real/s.py", "out");
+	assert_int_equal(mkdir(in_folder("scripts"), 0755), 0);
+	assert_int_equal(mkfifo(in_folder("scripts/fifo"), 0666), 0);
+	assert_int_equal(symlink("../real/s.py", in_folder("scripts/link")), 0);
+	assert_string_equal(find_job("python3 .snakemake/scripts/fifo"), "  ");
+	assert_string_equal(find_job("python3 .snakemake/scripts/link"), "  ");
+	assert_string_equal(find_job("python3 .snakemake/scripts/../real/s.py"), "  ");
+	assert_string_equal(find_job("python3 .snakemake/scripts/"), "  ");
+	assert_int_equal(reader_stats(t.reader).replaced, 0);
+}
+
 /* What a user can put where skep looks for an engine's file. */
 static void test_hostile_files(void **state)
 {
@@ -660,6 +812,7 @@ static void test_hostile_files(void **state)
 /* 100,000 files: the worker looks at a part of them, in bounded time. */
 static void test_a_folder_that_is_full(void **state)
 {
+	char moved[96];
 	uint64_t begin;
 
 	(void)state;
@@ -675,6 +828,10 @@ static void test_a_folder_that_is_full(void **state)
 	begin = uv_hrtime();
 	assert_int_equal(find_rule("", "x", getuid()).error, 0);
 	printf("a folder of 100,000 files took %.0f ms\n", (double)(uv_hrtime() - begin) / 1e6);
+	assert_int_equal(rename(folder, strcat(strcpy(moved, folder), ".log")), 0);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	assert_int_equal(rename(moved, in_folder("log")), 0);
+	assert_string_equal(find_job("touch x"), "  ");
 	assert_int_equal(reader_stats(t.reader).replaced, 0);
 }
 
@@ -694,6 +851,12 @@ static void test_reads_as_the_user(void **state)
 	assert_int_equal(chown(in_folder("mine"), 65534, 65534), 0);
 	assert_string_equal(find_rule("", "x", 65534).cmdline, "root's");
 	assert_int_equal(read_lines("mine", 65533).error, -EACCES);
+	assert_int_equal(mkdir(in_folder("log"), 0755), 0);
+	put_file(LOG, "rule secret:\n    output: out\n    jobid: 1\n");
+	assert_int_equal(chmod(in_folder(LOG), 0600), 0);
+	assert_string_equal(find_job_as("touch out", false, 65534), "  ");
+	assert_int_equal(chown(in_folder(LOG), 65534, 65534), 0);
+	assert_string_equal(find_job_as("touch out", false, 65534), "secret  ");
 	/* a folder that only a further group of the user may search */
 	assert_int_equal(mkdir(in_folder("lab"), 0750), 0);
 	put_file("lab/run", "lab\n");
@@ -723,6 +886,105 @@ static void test_reads_as_the_user(void **state)
 	waitpid(member, NULL, 0);
 	/* the worker is itself again */
 	assert_int_equal(read_lines("lab/run", 0).error, 0);
+}
+
+/* The last line with this text of what the process has as standard error. */
+static struct result read_error_line(pid_t pid, const char *text, uint32_t uid)
+{
+	const struct engine_file file = {
+		.uid = uid,
+		.gid = uid,
+		.pid = (uint32_t)pid,
+		.standard_error = true,
+		.wanted = { { .text = { text, (uint32_t)strlen(text), (uint32_t)strlen(text) } } },
+		.n_wanted = 1,
+	};
+
+	return read_file(&file);
+}
+
+/* An engine of this user, whose standard error is that file; NULL: a pipe. */
+static pid_t engine_with(const char *path, uint32_t uid)
+{
+	char comm[16] = "";
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int fd = path ? open(path, O_WRONLY | O_APPEND) : ends[1];
+
+		if (fd < 0 || dup2(fd, 2) < 0 || (getuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+								  setresuid(uid, uid, uid) < 0)))
+			_exit(1);
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	close(ends[0]);
+	while (strcmp(comm, "sleep\n") != 0) { /* an exec lets its user look at it again */
+		ssize_t n = skep_procfile_read((uint32_t)pid, "comm", comm, sizeof(comm) - 1);
+
+		assert_true(n > 0);
+		comm[n] = '\0';
+	}
+	return pid;
+}
+
+static void engine_ends(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* cwltool says which job runs in which directory. */
+static void test_standard_error(void **state)
+{
+	const uint32_t uid = getuid() ? getuid() : 65534;
+	char target[128];
+	pid_t pid;
+	FILE *f;
+
+	(void)state;
+	put_file("log", "INFO [job a] /tmp/x$ sort\nINFO [job b] /tmp/xy$ cut\n");
+	pid = engine_with(in_folder("log"), uid);
+	assert_string_equal(read_error_line(pid, "] /tmp/x$", uid).cmdline, "INFO [job a] /tmp/x$ sort");
+	assert_string_equal(read_error_line(pid, "] /tmp/xy$", uid).cmdline, "INFO [job b] /tmp/xy$ cut");
+	assert_string_equal(read_error_line(pid, "] /tmp/y$", uid).cmdline, "");
+	assert_int_equal(read_error_line(pid, "] /tmp/y$", uid).error, 0);
+	assert_string_equal(read_error_line(pid, "", uid).cmdline, "");
+	assert_int_equal(read_error_line(0, "x", uid).error, -ENOENT);
+	/* of a long log the end, and of several lines the last */
+	f = fopen(in_folder("log"), "ae");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 10000; i++)
+		fputs("a line of no job\n", f);
+	fputs("[job c] /tmp/z$ no\n[job d_2] /tmp/z$ yes", f);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(read_error_line(pid, "] /tmp/x$", uid).cmdline, "");
+	assert_string_equal(read_error_line(pid, "] /tmp/z$", uid).cmdline, "[job d_2] /tmp/z$ yes");
+	if (getuid() == 0) {
+		/* another user may not look, and this user not at what it may not read, whoever opened it */
+		assert_int_equal(read_error_line(pid, "] /tmp/z$", 65533).error, -ENOENT);
+		assert_int_equal(chmod(in_folder("log"), 0600), 0);
+		assert_int_equal(read_error_line(pid, "] /tmp/z$", uid).error, -EACCES);
+		assert_int_equal(chmod(in_folder("log"), 0644), 0);
+	}
+	/* a link in the place of the file */
+	snprintf(target, sizeof(target), "%s/real", folder);
+	assert_int_equal(rename(in_folder("log"), target), 0);
+	assert_int_equal(unlink(target), 0);
+	assert_true(read_error_line(pid, "] /tmp/z$", uid).error < 0);
+	engine_ends(pid);
+	pid = engine_with("/dev/null", uid);
+	assert_int_equal(read_error_line(pid, "x", uid).error, -EINVAL);
+	engine_ends(pid);
+	pid = engine_with(NULL, uid);
+	assert_int_equal(read_error_line(pid, "x", uid).error, -ENOENT);
+	engine_ends(pid);
+	assert_int_equal(reader_stats(t.reader).replaced, 0);
 }
 
 static void test_a_file_that_never_answers(void **state)
@@ -897,7 +1159,7 @@ static void test_a_unit_refuses_others(void **state)
 static void test_packs_files(void **state)
 {
 	static char room[ENGINE_FILE_REQUEST], text[ENGINE_FILE_REQUEST];
-	struct engine_file file = { .uid = 1, .gid = 2, .pid = 3, .path = "/x", .where = "/w", .values = { "/a", "/b" },
+	struct engine_file file = { .uid = 1, .gid = 2, .pid = 3, .path = "/x", .where = "/w", .log = "/l", .values = { "/a", "/b" },
 				    .wanted = { { .text = { "cmd", 3, 3 }, .since_ns = 5, .cut = true } },
 				    .n_wanted = 1 };
 	struct engine_file got;
@@ -910,6 +1172,7 @@ static void test_packs_files(void **state)
 	assert_true(got.wanted[0].cut && got.wanted[0].text.len == 3 && memcmp(got.wanted[0].text.ptr, "cmd", 3) == 0);
 	assert_string_equal(got.path, "/x");
 	assert_string_equal(got.where, "/w");
+	assert_string_equal(got.log, "/l");
 	assert_string_equal(got.values[1], "/b");
 	assert_null(got.values[2]);
 	for (ssize_t n = 0; n < len; n++)
@@ -938,9 +1201,13 @@ int main(void)
 		cmocka_unit_test(test_packs_files),
 		cmocka_unit_test_setup_teardown(test_reads_files, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_finds_a_file_of_a_folder, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_finds_a_job_in_a_log, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_a_long_log, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_hostile_files, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_hostile_logs, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_folder_that_is_full, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_reads_as_the_user, setup_folder, teardown_folder),
+		cmocka_unit_test_setup_teardown(test_standard_error, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_file_that_never_answers, setup_folder, teardown_folder),
 		cmocka_unit_test_setup_teardown(test_a_unit, setup_unit, teardown_unit),
 		cmocka_unit_test_setup_teardown(test_a_unit_that_is_away, setup_unit, teardown_unit),

@@ -209,6 +209,22 @@ static void errors(void **state)
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"value\": \"/a\", \"as\": \"name\" }, "
 			     "{ \"lines\": 4, \"re\": \"(?<name>.)\" } ] } ]"),
 		  "a mark reads lines, or at most 8 values" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"x\", \"equals\": \"argv.1\" } } ]"), "file.log: is no absolute path" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\" } } ]"), "only one of \"log\" and \"equals\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/y\", \"log\": \"/x\", \"equals\": \"argv.1\" } } ]"),
+		  "has a \"path\" without \"where\", and a \"log\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"where\": \"/a\", \"equals\": \"argv.1\" } } ]"),
+		  "where: has a meaning beside \"path\" only" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"log\": \"rule\", \"as\": \"name\" } ] } ]"),
+		  "facts[0].log: the mark's file has no \"log\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"equals\": \"argv.1\" }, \"facts\": [ { \"log\": \"/rule\", "
+			     "\"as\": \"name\" } ] } ]"),
+		  "facts[0].log: is no key of a log" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"equals\": \"argv.1\" }, \"facts\": [ { \"value\": \"/rule\", "
+			     "\"as\": \"name\" } ] } ]"),
+		  "facts[0].value: the mark's file is no JSON: give \"log\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cwd}\", \"path\": \"/x\" } } ]"), "file.stderr: stands alone" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cvd}\" } } ]"), "{cvd} is no text of a process" },
 	};
 	struct diag diag;
 

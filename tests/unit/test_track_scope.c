@@ -1236,7 +1236,7 @@ static struct {
 	unsigned n;
 	void *token;
 	uint32_t uid, pid, n_wanted;
-	char path[128], where[32], value[32], text[ENGINE_FILE_WANTED][64];
+	char path[128], where[32], log[128], value[32], text[ENGINE_FILE_WANTED][64];
 } asked;
 
 static int on_file(void *arg, const struct engine_file *file, void *token)
@@ -1247,7 +1247,8 @@ static int on_file(void *arg, const struct engine_file *file, void *token)
 	asked.uid = file->uid;
 	asked.pid = file->pid;
 	asked.n_wanted = file->n_wanted;
-	snprintf(asked.path, sizeof(asked.path), "%s", file->path);
+	snprintf(asked.path, sizeof(asked.path), "%s", file->path ? file->path : "");
+	snprintf(asked.log, sizeof(asked.log), "%s", file->log ? file->log : "");
 	snprintf(asked.where, sizeof(asked.where), "%s", file->where ? file->where : "");
 	snprintf(asked.value, sizeof(asked.value), "%s", file->values[0] ? file->values[0] : "");
 	for (uint32_t i = 0; i < file->n_wanted; i++)
@@ -1284,6 +1285,10 @@ static void answer(const char *texts)
 	asked.token = NULL;
 }
 
+/* Of a running task the log is read, of an ended one the metadata, which has its command.  Of each wanted text: /rule,
+ * rule, wildcards, threads, resources. */
+#define NOTHING "\n\n\n\n\n"
+
 /* The task's record waits for the rule's name, which Snakemake writes after the job. */
 static void named_by_a_file(void **state)
 {
@@ -1292,28 +1297,34 @@ static void named_by_a_file(void **state)
 	rule(21, 20, "/data/a", "bwa mem x");
 	rule(22, 20, "/data/a", "sort x");
 	wait_ms(1000);
-	assert_int_equal(asked.n, 0); /* there is no such file yet */
+	assert_int_equal(asked.n, 1); /* the log alone: there is no such file yet */
+	assert_string_equal(asked.path, "");
+	assert_string_equal(asked.where, "");
+	answer(NOTHING NOTHING);
+	wait_ms(1000);
+	assert_int_equal(asked.n, 1);
 	end(21, 0);
 	end(22, 0);
 	fixture_settle(&f);
 	assert_int_equal(f.n_tasks, 0);
 	wait_ms(250);
-	assert_int_equal(asked.n, 1); /* both in one request */
+	assert_int_equal(asked.n, 2); /* both in one request */
 	assert_string_equal(asked.path, "/data/a/.snakemake/metadata");
 	assert_string_equal(asked.where, "/shellcmd");
+	assert_string_equal(asked.log, "/data/a/.snakemake/log");
 	assert_string_equal(asked.value, "/rule");
 	assert_int_equal(asked.n_wanted, 2);
 	assert_string_equal(asked.text[0], "  bwa mem x");
 	assert_string_equal(asked.text[1], "  sort x");
 	assert_int_equal(asked.uid, 1000);
 	assert_int_equal(asked.pid, 20);
-	answer("align\n\n");
+	answer("align\n\n\n\n\n" NOTHING);
 	fixture_settle(&f);
 	assert_int_equal(f.n_tasks, 1);
 	assert_string_equal(f.tasks[0].task, "align");
 	assert_string_equal(f.tasks[0].source, "file");
 	wait_ms(300); /* the second one is asked for again */
-	assert_int_equal(asked.n, 2);
+	assert_int_equal(asked.n, 3);
 	assert_int_equal(asked.n_wanted, 1);
 	answer("order\n");
 	fixture_settle(&f);
@@ -1323,6 +1334,82 @@ static void named_by_a_file(void **state)
 	end(20, 0);
 	fixture_settle(&f);
 	assert_string_equal(run_of(20)->id, f.tasks[1].run);
+}
+
+/* The log names the running task, and one that failed.  After one that succeeded the metadata has the last word. */
+static void named_by_a_log(void **state)
+{
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "bwa mem x >out/1");
+	rule(22, 20, "/data/a", "sort x >out/2");
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.log, "/data/a/.snakemake/log");
+	assert_int_equal(asked.n_wanted, 2);
+	answer("\nalign\ns=1,lane=2\n2\ntmpdir=/tmp,mem_mb=100,mem_mib=96\n" "\nwrong\n\n\n\n");
+	start(23, 21, "/usr/bin/bwa", "/data/a", "bwa\n");
+	end(23, 0);
+	fixture_settle(&f);
+	assert_string_equal(fixture_image(&f, 23, 1)->task, "align");
+	end(21, 1 << 8);
+	wait_ms(250);
+	assert_int_equal(asked.n, 2);
+	assert_int_equal(asked.n_wanted, 1);
+	answer("\nalign\n");
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1); /* it will have no metadata */
+	assert_string_equal(f.tasks[0].task, "align");
+	assert_string_equal(f.tasks[0].sample, "s=1,lane=2");
+	assert_string_equal(f.tasks[0].source, "file");
+	assert_int_equal(f.tasks[0].r.requested_memory_bytes, 100 << 20);
+	assert_true(f.tasks[0].r.requested_cpus > 1.9 && f.tasks[0].r.requested_cpus < 2.1);
+	end(22, 0);
+	for (unsigned i = 0; i < 9; i++) {
+		wait_ms(250);
+		if (asked.token)
+			answer("\nwrong\ns=2\n");
+	}
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	assert_string_equal(f.tasks[1].task, "wrong");
+	assert_int_equal(f.track->lates.n, 1);
+	wait_ms(3000);
+	answer("\nwrong\ns=2\n"); /* the same again sends no record */
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	wait_ms(11000);
+	answer("order\nother\ns=2\n");
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 3);
+	assert_string_equal(f.tasks[2].task, "order");
+	assert_string_equal(f.tasks[2].id, f.tasks[1].id);
+	assert_int_equal(f.track->lates.n, 0);
+}
+
+/* A rule with `script:`: its metadata has no command, so the log alone names it, while it runs. */
+static void named_by_its_script(void **state)
+{
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "/usr/bin/python3 /data/a/.snakemake/scripts/tmpab12cd34.plot.py");
+	rule(22, 20, "/data/a", "/usr/bin/python3 /data/a/.snakemake/scripts/tmpab12cd35.plot.py");
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.path, "");
+	assert_string_equal(asked.log, "/data/a/.snakemake/log");
+	answer("figure\ns=1\n\n\n" "\n\n\n\n");
+	assert_int_equal(f.track->lates.n, 0); /* a later look would find no more */
+	end(21, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	assert_string_equal(f.tasks[0].task, "figure");
+	assert_string_equal(f.tasks[0].sample, "s=1");
+	end(22, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	assert_string_equal(f.tasks[1].task, "plot.py");
+	assert_string_equal(f.tasks[1].source, "argv");
 }
 
 /* A name that comes after the record sends the record again, with the same ids and figures. */
@@ -1366,7 +1453,7 @@ static void named_by_another_attempt(void **state)
 		if (asked.token)
 			answer("\n");
 	}
-	assert_in_range(asked.n, 5, 7);
+	assert_in_range(asked.n, 5, 8);
 	rule(22, 20, "/data/a", "bwa mem x");
 	rule(23, 20, "/data/a", "bwa mem x"); /* runs on: it may be of another rule */
 	end(22, 0);
@@ -1458,6 +1545,75 @@ static void a_name_and_a_restart(void **state)
 	fixture_settle(&f);
 	assert_int_equal(f.n_tasks, 1);
 	assert_string_equal(f.tasks[0].task, "bwa");
+}
+
+/* cwltool writes the job of each directory to its standard error, before the job begins. */
+static void named_by_standard_error(void **state)
+{
+	(void)state;
+	start(20, 10, "/usr/bin/python3.11", "/data", "python3\n/usr/bin/cwltool\nwf.cwl\n");
+	start(21, 20, "/usr/bin/sort", "/tmp/abc12", "sort\n-r\nx\n");
+	start(22, 20, "/usr/bin/sort", "/tmp/abc13", "sort\n-r\nx\n");
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.path, "");
+	assert_int_equal(asked.n_wanted, 2);
+	assert_string_equal(asked.text[0], "] /tmp/abc12$");
+	assert_string_equal(asked.text[1], "] /tmp/abc13$");
+	assert_int_equal(asked.pid, 20);
+	answer("INFO [job order_2] /tmp/abc12$ sort \\\n\n");
+	assert_int_equal(f.track->lates.n, 0);
+	end(21, 0);
+	end(22, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 2);
+	assert_string_equal(f.tasks[0].task, "order");
+	assert_string_equal(f.tasks[0].sample, "2");
+	assert_string_equal(f.tasks[0].source, "file");
+	assert_string_equal(f.tasks[1].task, "sort");
+	assert_string_equal(f.tasks[1].source, "program");
+}
+
+/* A task that lives across a restart waits for its name in the next skepd, too. */
+static void named_across_a_restart(void **state)
+{
+	char *saved;
+	size_t size;
+
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "bwa mem x");
+	rule(22, 20, "/data/a", "sort x");
+	saved = fixture_save(f.track, &size);
+	fixture_close(&f);
+	fixture_open(&f, false, now);
+	f.track->env.read_file = on_file;
+	fixture_load(f.track, saved, size);
+	saved_restore(f.track);
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
+	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
+	tell_live(&f, now, 21, 21, 20, 20, 0, 0);
+	tell_live(&f, now, 22, 22, 20, 20, 0, 0);
+	track_sweep_end(f.track, true, now);
+	saved_settle(f.track, now);
+	wait_ms(250);
+	assert_int_equal(asked.n, 1);
+	assert_string_equal(asked.log, "/data/a/.snakemake/log");
+	assert_int_equal(asked.n_wanted, 2);
+	assert_int_equal(asked.uid, 1000);
+	assert_int_equal(asked.pid, 20);
+	answer(NOTHING NOTHING);
+	end(21, 0);
+	wait_ms(250);
+	assert_int_equal(asked.n, 2);
+	assert_string_equal(asked.path, "/data/a/.snakemake/metadata");
+	assert_string_equal(asked.text[0], "  bwa mem x");
+	answer("align\n");
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	assert_string_equal(f.tasks[0].task, "align");
 }
 
 /* skep reads as the user of engine and task: both must be the same one.  A user's waiting tasks are bounded. */
@@ -1716,6 +1872,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(learned_from_below, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_task_that_a_recipe_names, open_host, close_it),
 		cmocka_unit_test_setup_teardown(named_by_a_file, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_by_a_log, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_by_its_script, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_by_standard_error, open_files, close_it),
+		cmocka_unit_test_setup_teardown(named_across_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_after_its_record, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_another_attempt, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_at_the_begin, open_files, close_it),
