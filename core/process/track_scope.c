@@ -438,8 +438,8 @@ void track_scope_resume(struct track *t, struct proc *p)
 		s = s->outer;
 	if (!s || !s->entry)
 		return;
-	image_of(p->program, p->comm, p->cwd, p->cgroup, p->uid, &subject.self);
-	image_of(s->program, NULL, s->cwd, NULL, s->uid, &subject.run);
+	scope_image(p->program, p->comm, p->cwd, p->cgroup, p->uid, &subject.self);
+	scope_image(s->program, NULL, s->cwd, NULL, s->uid, &subject.run);
 	subject.child = s == p->scope;
 	m = recognizer_task(s->entry, &subject);
 	if (m)
