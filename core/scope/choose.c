@@ -178,15 +178,25 @@ static void begin_outside(struct scope_opened *o, const struct scope_exec *x, st
 		add_fact(ret_task, &facts, (enum recognizer_fact)f);
 }
 
-/* How the exec stands to runs when this engine begins.  x is changed for the engines further in. */
-static enum scope_run run_of(const struct recognizer *entry, struct scope_exec *x)
+/* The engine says the key of the run around it: it is a part of that run, as the bash of an Airflow task. */
+static bool is_part(const struct scope_opened *o, const struct scope_exec *x)
 {
-	int class = (int)recognizer_class(entry);
+	struct skep_str key = recognizer_fact_text(&o->facts, FACT_KEY);
+
+	return key.len && strlen(x->run_key) == key.len && memcmp(x->run_key, key.ptr, key.len) == 0 &&
+	       strcmp(x->run_engine, recognizer_engine(o->entry)) == 0;
+}
+
+/* How the exec stands to runs when this engine begins.  x is changed for the engines further in. */
+static enum scope_run run_of(const struct scope_opened *o, struct scope_exec *x)
+{
+	int class = (int)recognizer_class(o->entry);
 	/*
 	 * A workflow in a task of a workflow, such as a Snakemake in a rule.  An engine that is in no task of the run
 	 * around it is a part of that run's own engine.
 	 */
-	bool nested = class == RECOGNIZER_WORKFLOW && x->rank == class && x->in_task && !x->only_run, last = x->last_root;
+	bool nested = class == RECOGNIZER_WORKFLOW && x->rank == class && x->in_task && !x->only_run && !is_part(o, x);
+	bool last = x->last_root;
 
 	if (class <= x->rank && !nested) {
 		bool first = x->undescribed;
@@ -239,7 +249,7 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 			add_fact(&o->facts, &outside, FACT_JOB);
 			add_fact(&o->facts, &outside, FACT_ACCOUNT);
 		}
-		o->run = run_of(o->entry, &x);
+		o->run = run_of(o, &x);
 		o->root.mark = recognizer_task(o->entry, &subject);
 		if (!o->root.mark)
 			continue;

@@ -35,6 +35,7 @@ struct scope_exec {
 	bool of_engine;   /* it executed the program of its innermost scope's engine until now, by its fork or itself */
 	/* the run and the task around it */
 	int rank;         /* the run's class */
+	const char *run_engine, *run_key; /* "": none */
 	bool root;        /* the process is a root of the run */
 	bool last_root;   /* and the only one; the run has not ended */
 	bool undescribed; /* a user began the run by name, and no engine has described it yet */

@@ -18,7 +18,7 @@ for e in "${engines[@]}"; do
 		command=$STAND_IN_PROGRAM ;;
 	*) command=$e ;;
 	esac
-	command -v "$command" >/dev/null || { echo "skip: no $e (scripts/deps --install engines)"; exit 77; }
+	command -v "$command" >/dev/null || { echo "skip: no $e (scripts/deps --install engines schedulers)"; exit 77; }
 done
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-engines.XXXXXX")
 trap 'umount "$work/bpf" 2>/dev/null || :; rm -rf "$work"' EXIT

@@ -61,6 +61,8 @@ static struct scope_exec snakemake_exec(void)
 			  .argv = ARGV("python3\0/usr/bin/snakemake\0-j4") },
 		.upid = { .pid = 30, .start_ns = 30 },
 		.rank = SCOPE_NO_RUN,
+		.run_engine = "",
+		.run_key = "",
 	};
 }
 
@@ -72,6 +74,8 @@ static struct scope_exec shell_exec(void)
 		.upid = { .pid = 40, .start_ns = 40 },
 		.of_engine = true,
 		.rank = RECOGNIZER_WORKFLOW,
+		.run_engine = "snakemake",
+		.run_key = "",
 	};
 }
 
@@ -156,6 +160,8 @@ static void launchers(void **state)
 					  .argv = ARGV("xargs\0gzip") },
 				.upid = { .pid = 30, .start_ns = 30 },
 				.rank = RECOGNIZER_LAUNCHER,
+				.run_engine = "make",
+				.run_key = "",
 				.in_task = true };
 
 	(void)state;
@@ -215,6 +221,29 @@ static void a_task_that_is_a_workflow(void **state)
 	scope_unref(&scopes, intern, chain);
 }
 
+/* A task of Airflow starts a bash whose environment names the same DAG run: it stays in the task. */
+static void the_same_run_again(void **state)
+{
+	struct scope *chain = around("airflow", 20, true, NULL);
+	struct scope_exec x = shell_exec();
+
+	(void)state;
+	x.self.environ = ARGV("AIRFLOW_CTX_DAG_ID=etl\0AIRFLOW_CTX_TASK_ID=t1\0AIRFLOW_CTX_DAG_RUN_ID=r1");
+	x.environ_read = true;
+	x.in_task = true;
+	x.run_engine = "airflow";
+	x.run_key = "etl/r1";
+	choose(chain, &x);
+	assert_int_equal(choice.n, 1);
+	assert_int_equal(choice.opened[0].run, SCOPE_AROUND);
+	assert_true(choice.opened[0].root.mark && choice.opened[0].root.step);
+	x.run_key = "etl/r2"; /* a DAG that starts another one */
+	choose(chain, &x);
+	assert_int_equal(choice.opened[0].run, SCOPE_BEGINS);
+	assert_true(choice.opened[0].root.mark && !choice.opened[0].root.step);
+	scope_unref(&scopes, intern, chain);
+}
+
 /* The engine executes another image of itself: it has begun already. */
 static void another_image(void **state)
 {
@@ -263,6 +292,7 @@ int main(void)
 		cmocka_unit_test(launchers),       cmocka_unit_test(marks),
 		cmocka_unit_test(a_task_that_is_a_workflow), cmocka_unit_test(another_image),
 		cmocka_unit_test(a_removed_entry), cmocka_unit_test(leading),
+		cmocka_unit_test(the_same_run_again),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
