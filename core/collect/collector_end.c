@@ -86,6 +86,7 @@ int collector_run_resume(struct collector *c, const char *id, pid_t root, uint32
 	    (!any_owner && run->owner != owner))
 		return -ENOENT;
 	run->alone = false;
+	run->quiet_ns = 0;
 	return 0;
 }
 

@@ -37,7 +37,8 @@ struct run {
 	uint32_t key_uid;
 	/* each process that said the key is a root, or each first one of a shell's job: the run ends with the last */
 	bool peers;
-	uint64_t quiet_ns; /* since when no root is left, and the run waits for another one; 0: a root is left */
+	/* since when no root is left, and the run waits for another one, or for its `skep run`; 0: a root is left */
+	uint64_t quiet_ns;
 	uint32_t job_group, job_session; /* of a shell's job: its process group and session; 0: it is none */
 	struct attempts *attempts; /* of its tasks; NULL: none counted yet */
 	char *argv; /* "a\0b\0" */

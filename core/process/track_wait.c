@@ -13,6 +13,11 @@
  * begin that long after a CPU has become free.
  */
 #define RUN_GRACE_NS 60000000000u
+/*
+ * How long a run that a user began by name waits for its `skep run` after its end, if the previous skepd had the run:
+ * skep run tries four times a second to reach the new one, and then tells the run's end itself.
+ */
+#define CLIENT_GRACE_NS 10000000000u
 
 bool track_last_root(const struct proc *p)
 {
@@ -26,17 +31,18 @@ bool track_last_root(const struct proc *p)
 
 void track_roots_over(struct track *t, struct run *run)
 {
-	if (run->peers && !run->job_group)
+	if ((run->peers && !run->job_group) || (run->restored && !run->found && run->alone))
 		run->quiet_ns = t->now_ns ? t->now_ns : 1;
 	else
 		t->env.run_over(t->env.arg, run);
 }
 
-/* Ends the runs whose key no new process has had for RUN_GRACE_NS.  Such a run ended when its last root ended. */
+/* Ends the runs for which nothing has come since their last root ended: that is when they ended. */
 static void end_quiet_runs(struct track *t)
 {
 	for (struct run *run = t->runs.first; run; run = run->next)
-		if (run->quiet_ns && !run->ended && t->now_ns >= run->quiet_ns + RUN_GRACE_NS)
+		if (run->quiet_ns && !run->ended &&
+		    t->now_ns >= run->quiet_ns + (run->found ? RUN_GRACE_NS : CLIENT_GRACE_NS))
 			t->env.run_over(t->env.arg, run);
 }
 

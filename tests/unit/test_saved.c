@@ -30,6 +30,8 @@
 	"\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":" ZEROES ",\"last\":" ZEROES rest_ "}\n"
 #define RUN \
 	"{\"run\":\"r1\",\"name\":\"n\",\"root\":10,\"root_start\":5,\"start\":5,\"seen\":3,\"uid\":1,\"rss_peak\":9,\"found\":true}\n"
+#define NAMED \
+	"{\"run\":\"r1\",\"name\":\"n\",\"root\":10,\"root_start\":5,\"start\":5,\"seen\":3,\"uid\":1,\"rss_peak\":9,\"found\":false}\n"
 
 static struct fixture f;
 
@@ -116,6 +118,23 @@ static void runs_go_on(void **state)
 	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 60); /* the earlier images' records had the rest */
 	assert_string_equal(fixture_image(&f, 10, 2)->run, "r1");
 	assert_true(f.runs[0].over);
+}
+
+/* The root of a run that a user began by name ends before its `skep run` has reached the new skepd. */
+static void a_run_waits_for_its_client(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(HEAD NAMED PROCESS("10", ",\"run\":\"r1\"")), 1);
+	track_sweep_begin(f.track, T0, T0);
+	track_sweep_end(f.track, true, T0);
+	saved_settle(f.track, T0);
+	track_tick(f.track, T0 + 9 * SECOND);
+	assert_int_equal(f.n_runs, 0);
+	assert_false(run_find(&f.track->runs, "r1")->ended);
+	track_tick(f.track, T0 + 11 * SECOND);
+	assert_int_equal(f.n_runs, 1);
+	assert_true(f.runs[0].over);
+	assert_int_equal(f.runs[0].end_ns, T0);
 }
 
 /* The run's root ends while another process of the run is still unclaimed: the run stays until then. */
@@ -426,6 +445,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_waits_for_its_client, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_is_waited_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
