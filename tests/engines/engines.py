@@ -68,6 +68,7 @@ class Task:
         self.fields = fields  # what the task's record must have, for example job="7_1"
 
 
+NOBODY = 65534
 SAID = {}  # name and pipeline of each run, by the engine's record
 
 
@@ -134,8 +135,8 @@ def parallel(w):
         for line in text("%s/%s/joblog" % (w, run)).splitlines()[1:]:
             _, _, begin, took, _, _, code, _, command = line.split("\t")
             key, how = command.split()[-2:]
-            tasks.append(Task(run, key, None, float(begin), float(begin) + float(took), int(code), attempt=2 if how == "fail-first" else 1))
-        tasks.append(Task(run, "1", code=1, attempt=1))  # the joblog has the last try alone
+            tasks.append(Task(run, key, "step", float(begin), float(begin) + float(took), int(code), attempt=2 if how == "fail-first" else 1))
+        tasks.append(Task(run, "1", "step", code=1, attempt=1))  # the joblog has the last try alone
     return tasks, 0.5  # parallel notes the begin before its fork
 
 
@@ -150,7 +151,7 @@ def ninja(w):
         for line in text("%s/%s/.ninja_log" % (w, run)).splitlines():
             if not line.startswith("#"):
                 begin, end, _, output, _ = line.split("\t")
-                tasks.append(Task(run, output))  # its times count from ninja's own begin
+                tasks.append(Task(run, output, "step"))  # its times count from ninja's own begin
     return tasks, None
 
 
@@ -165,7 +166,7 @@ def make(w):
     tasks = []
     for run in ("a", "b"):
         for target, pid in re.findall(r"Putting child \S+ \((\S+)\) PID (\d+) on the chain", text("%s/%s.out" % (w, run))):
-            tasks.append(Task(run, target, pid=int(pid)))
+            tasks.append(Task(run, target, "make" if target == "inner" else "step", pid=int(pid)))
     return tasks, None
 
 
@@ -174,7 +175,7 @@ def xargs(w):
     for run in ("a", "b"):
         os.makedirs("%s/%s" % (w, run))
     run_pair(w, "(echo 0 daemon; seq -f '%%g plain' %d) | xargs -t -P4 -n2 %s {run}" % (JOBS - 1, step))
-    return [Task(run, line.split()[-2]) for run in ("a", "b") for line in text("%s/%s.out" % (w, run)).splitlines()
+    return [Task(run, line.split()[-2], "step " + run) for run in ("a", "b") for line in text("%s/%s.out" % (w, run)).splitlines()
             if line.startswith(step)], None
 
 
@@ -182,17 +183,27 @@ def cwltool(w):
     step = make_step(w)
     for run in ("a", "b"):
         write("%s/%s/tool.cwl" % (w, run), json.dumps({
-            "cwlVersion": "v1.2", "class": "CommandLineTool", "baseCommand": [step, run],
-            "inputs": {"n": {"type": "string", "inputBinding": {"position": 1}}}, "outputs": []}))
+            "cwlVersion": "v1.2", "class": "CommandLineTool", "baseCommand": [step, run], "outputs": [],
+            "inputs": {"n": {"type": "string", "inputBinding": {"position": 1}},
+                       "how": {"type": "string", "inputBinding": {"position": 2}}}}))
         write("%s/%s/wf.cwl" % (w, run), json.dumps({
             "cwlVersion": "v1.2", "class": "Workflow", "requirements": {"ScatterFeatureRequirement": {}},
-            "inputs": {"n": "string[]"}, "outputs": [],
-            "steps": {"step": {"run": "tool.cwl", "scatter": "n", "in": {"n": "n"}, "out": []}}}))
-        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["n%d" % i for i in range(JOBS)]}))
-    run_pair(w, "cwltool --parallel --timestamps --outdir out wf.cwl in.json")
-    return [Task(run, key) for run in ("a", "b")
-            for key in re.findall(r"\[job \S+\] \S+\$ \S+ \\\n\s+%s \\\n\s+(\S+)" % run, text("%s/%s.out" % (w, run))) or
-            re.findall(r"\[job \S+\] \S+\$ .*? (n\d+)$", text("%s/%s.out" % (w, run)), re.M)], None
+            "inputs": {"n": "string[]", "how": "string[]"}, "outputs": [],
+            "steps": {"order": {"run": "tool.cwl", "scatter": ["n", "how"], "scatterMethod": "dotproduct",
+                                "in": {"n": "n", "how": "how"}, "out": []}}}))
+        how = ["daemon", "fail"] + ["plain"] * (JOBS - 2)
+        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["n%d" % i for i in range(JOBS)], "how": how}))
+    write(w + "/pids", "")
+    for path in [top, w, w + "/pids", w + "/a", w + "/b"]:
+        os.chmod(path, 0o755 if path == top else 0o777)
+    run_pair(w, "HOME=%s/{run} setpriv --reuid %d --regid %d --clear-groups cwltool --parallel --on-error continue --timestamps "
+             "--outdir out wf.cwl in.json" % (w, NOBODY, NOBODY))
+    tasks = []
+    for run in ("a", "b"):
+        for name, command in re.findall(r"\[job (\w+?)(?:_\d+)?\] \S+\$ ((?:.*\\\n)*.*)", text("%s/%s.out" % (w, run))):
+            key, how = command.replace("\\\n", " ").split()[2:4]
+            tasks.append(Task(run, key, name, code=int(how == "fail")))
+    return tasks, None
 
 
 def toil(w):
@@ -414,6 +425,7 @@ def judge(engine, w, truth, tolerance, out):
 
     by_id = {f["task_id"]: f for f in tasks}
     late = bad = 0
+    misnamed, names, late_names = [], 0, 0
     # Beside other tests a process waits for a CPU between its action and its note of the time.
     busy = 1 + int(os.getloadavg()[0] / os.cpu_count())
     tolerance, slack = (tolerance or 0) * busy, 0.5 * busy
@@ -423,6 +435,12 @@ def judge(engine, w, truth, tolerance, out):
         if t.attempt and len(mine) >= t.attempt:
             bad += mine[t.attempt - 1].get("attempt") != t.attempt
             mine = [mine[t.attempt - 1]]
+        if t.name and mine:
+            names += 1
+            # a name that only a running job shows: a short job keeps that of its program
+            short = {"in_a_script_file": "plot.py", "order": "step " + t.run}.get(t.name)
+            misnamed += [] if any(f["task"] in (t.name, short) for f in mine) else [(t.run, t.key, t.name, [f["task"] for f in mine])]
+            late_names += not any(f["task"] == t.name for f in mine)
         if t.code is not None and mine:
             bad += mine[0].get("exit_code") != t.code
         if t.begin and tolerance and mine:
@@ -438,6 +456,10 @@ def judge(engine, w, truth, tolerance, out):
         if t.pid:
             bad += not any(f["task_id"].startswith("%d-" % t.pid) for f in tasks)
     check("%s: exit codes, attempts and pids are the engine's" % engine, bad == 0, bad)
+    # A task whose record waits while skepd is restarted keeps its first name.
+    if names and not (engine == "snakemake" and int(os.environ.get("ENGINE_RESTARTS", "0"))):
+        check("%s: tasks with their right name: %d of %d; by their program: %d" % (
+            engine, names - len(misnamed) - late_names, names, late_names), not misnamed, misnamed[:5])
     if tolerance and not os.environ.get("SKEP_SANITIZE"):
         check("%s: tasks begin and end within %.2f s of the engine's record" % (engine, tolerance), late <= len(truth) // 10,
               "%d of %d" % (late, len(truth)))
@@ -482,25 +504,47 @@ def recognize():
           bad.stderr)
 
 
-def rule_that_runs():
-    """A job of Snakemake has its rule's name while it runs."""
-    w = top + "/waits"
-    write(w + "/Snakefile", 'rule holds:\n    output: "out.{s}"\n    shell: "until [ -e over ]; do sleep 0.1; done; touch {output}"\n')
+def named_while_it_runs(engine, command, user=None):
+    """Waits until skepd has the name of a job that waits for a file `over`; returns its task."""
+    w = top + "/waits-" + engine
+    os.chmod(w, 0o777)
     with open(w + "/said", "w") as said:
-        engine = subprocess.Popen(["snakemake", "-j1", "out.7"], cwd=w, stdout=said, stderr=said)
+        leader = subprocess.Popen(command, cwd=w, stdout=said, stderr=said, env={**os.environ, "HOME": w}, user=user, group=user,
+                                  extra_groups=None if user is None else [])
     try:
-        shell = until(lambda: subprocess.run(["pgrep", "-P", str(engine.pid), "-x", "bash"], stdout=subprocess.PIPE, text=True).stdout.split(),
-                      "Snakemake's job")[0]
-        ask = [os.environ["SKEP"], "recognize", "--json", "--socket", top + "/sock", shell]
-        task = until(lambda: (lambda a: a and a["task"] and a["task"]["name_source"] == "file" and a["task"])(
-            json.loads(subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout or b"null")), "the rule's name")
-        check("snakemake: a task has its rule while it runs", (task["name"], task["sample"]) == ("holds", "s=7"), task)
+        def task():
+            for child in subprocess.run(["pgrep", "-P", str(leader.pid)], stdout=subprocess.PIPE, text=True).stdout.split():
+                ask = [os.environ["SKEP"], "recognize", "--json", "--socket", top + "/sock", child]
+                of = (json.loads(subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout or b"null") or {}).get("task")
+                if of and of["name_source"] == "file":
+                    return of
+        return until(task, "%s: a job's name from its file" % engine)
     finally:
         write(w + "/over", "")
-        engine.wait()
+        leader.wait()
 
 
-NOBODY = 65534
+def while_they_run():
+    """Names that only a running job shows: of a rule with a command, of one with a script, of a step of a CWL workflow."""
+    hold = "until [ -e over ]; do sleep 0.1; done"
+    if "snakemake" in engines:
+        w = top + "/waits-snakemake"
+        for name, how in ("holds", 'shell: "%s; touch {output}"' % hold), ("plots", 'script: "plot.py"'):
+            shutil.rmtree(w, ignore_errors=True)
+            write(w + "/Snakefile", 'rule %s:\n    output: "out.{s}"\n    %s\n' % (name, how))
+            write(w + "/plot.py", "import os, time\nwhile not os.path.exists('over'): time.sleep(0.1)\nopen(snakemake.output[0], 'w')\n")
+            task = named_while_it_runs("snakemake", ["snakemake", "-j1", "out.7"])
+            check("snakemake: a running job has its rule (%s)" % name, (task["name"], task["sample"]) == (name, "s=7"), task)
+    if "cwltool" in engines:
+        w = top + "/waits-cwltool"
+        write(w + "/hold", "#!/bin/sh\nuntil [ -e %s/over ]; do sleep 0.1; done\n" % w, 0o755)
+        write(w + "/tool.cwl", json.dumps({"cwlVersion": "v1.2", "class": "CommandLineTool", "baseCommand": [w + "/hold"],
+                                           "inputs": {}, "outputs": []}))
+        write(w + "/wf.cwl", json.dumps({"cwlVersion": "v1.2", "class": "Workflow", "inputs": {}, "outputs": [],
+                                         "steps": {"order": {"run": "tool.cwl", "in": {}, "out": []}}}))
+        # As a user: the kernel lets no other process read where root's standard error goes, which has the names of the jobs.
+        task = named_while_it_runs("cwltool", ["cwltool", "wf.cwl"], NOBODY)
+        check("cwltool: a running job has its step's name", task["name"] == "order", task)
 
 
 def forge():
@@ -579,19 +623,20 @@ def rules(w, truth, out):
            if f.get("engine") == "snakemake" and f["cwd"].startswith(w + "/")}
     last = {f["task_id"]: f for f in (fields_of(r) for r in records(out) if r.get("stream") == "task")}
     for run in ("a", "b"):
+        either = {"plot.py": "in_a_script_file"}  # a job that ends before skepd has read its script keeps the script's name
         want = sorted(t.name for t in truth if t.run == run)
         of_run = [f for f in last.values() if f["run"] == ids[run]]
         check("snakemake: skepd names the %d tasks of run %s by their rules" % (len(want), run),
-              sorted(f["task"] for f in of_run) == want, [(f["task"], f["name_source"]) for f in of_run])
+              sorted(either.get(f["task"], f["task"]) for f in of_run) == want, [(f["task"], f["name_source"]) for f in of_run])
         check("snakemake: the names of run %s are from its files" % run,
-              all(f["name_source"] == ("argv" if f["task"] in ("in_a_script", "in_a_shadow") else "file") for f in of_run),
+              all(f["name_source"] == ("argv" if f["task"] in ("in_a_script", "in_a_shadow", "plot.py") else "file") for f in of_run),
               [(f["task"], f["name_source"]) for f in of_run])
         check("snakemake: the samples and the requests of run %s are its log's" % run,
               sorted((f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same") ==
               sorted(("s=%d" % i, 100 << 20) for i in range(JOBS)),
               [(f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same"])
         check("skep show --no-files: the rules of run %s, from the lake" % run,
-              sorted(n for n, _ in names(ids[run], "--no-files")) == want, names(ids[run], "--no-files"))
+              sorted(either.get(n, n) for n, _ in names(ids[run], "--no-files")) == want, names(ids[run], "--no-files"))
 
 
 def run_engine(engine):
@@ -629,8 +674,7 @@ def main():
     forge()
     in_pod = pods()
     recognize()
-    if "snakemake" in engines:
-        rule_that_runs()
+    while_they_run()
     said = {line.split()[0] for path in glob.glob(top + "/*/pids") for line in text(path).splitlines()}
     until(lambda: said <= {str(fields_of(r)["pid"]) for r in testing.records(out, "process.exit") if r["last"]})
     stop(daemon, log)
