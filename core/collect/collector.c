@@ -128,6 +128,25 @@ static int read_file(void *arg, const struct engine_file *file, void *token)
 	return c->file_reader ? reader_ask_file(c->file_reader, c, file, task_answer, token) : -EPIPE;
 }
 
+static void on_late(uv_timer_t *timer)
+{
+	struct collector *c = MAGIC_OBJECT(collector, timer->data);
+
+	if (c->running)
+		track_late_tick(c->track, clock_boot_ns());
+}
+
+static void late_soon(void *arg, uint64_t ns)
+{
+	struct collector *c = MAGIC_OBJECT(collector, arg);
+	uint64_t ms = ns / 1000000;
+
+	if (uv_is_closing((uv_handle_t *)&c->late) ||
+	    (uv_is_active((uv_handle_t *)&c->late) && uv_timer_get_due_in(&c->late) <= ms))
+		return;
+	uv_timer_start(&c->late, on_late, ms, 0);
+}
+
 static int read_state(void *arg, const struct engine_file *file, void *token)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
@@ -140,7 +159,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 {
 	char why[256];
 	struct collector *c = calloc(1, sizeof(*c));
-	uv_timer_t *timers[4];
+	uv_timer_t *timers[5];
 	int err;
 
 	if (!c)
@@ -229,7 +248,8 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	timers[0] = &c->pump;
 	timers[1] = &c->tick;
 	timers[2] = &c->sample;
-	timers[3] = &c->fast;
+	timers[3] = &c->late;
+	timers[4] = &c->fast;
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
 		uv_timer_init(loop, timers[i]); /* cannot fail */
 		timers[i]->data = c;
@@ -309,6 +329,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 		.run_changed = collector_run_changed,
 		.run_over = collector_run_over,
 		.read_file = c->file_reader ? read_file : NULL,
+		.late_soon = late_soon,
 		.arg = c,
 	};
 	const struct skep_stream *process = NULL, *sample = NULL;

@@ -236,7 +236,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void close_handles(struct collector *c)
 {
-	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->fast };
+	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->late, &c->fast };
 
 	rule_eval_stop(c->rule_eval);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)

@@ -125,6 +125,7 @@ struct collector {
 	uv_timer_t pump;   /* calls delivery_tick() when a batch is due */
 	uv_timer_t tick;   /* housekeeping, a few times a second */
 	uv_timer_t sample; /* each interval */
+	uv_timer_t late;   /* when tasks want their names from files */
 	uv_timer_t fast;   /* while a run or the collector ends, or a reload is under way */
 	void (*on_fast)(uv_timer_t *); /* callback of `fast` */
 	unsigned handles;  /* timers that are not closed yet */

@@ -60,6 +60,8 @@ struct track_env {
 	 * Or -errno.  The token is valid until track_free().  NULL: skep reads no such files.
 	 */
 	int (*read_file)(void *arg, const struct engine_file *, void *token);
+	/* Requests wait: calls track_late_tick() that soon, if no earlier one has asked for it.  NULL: the tick is enough. */
+	void (*late_soon)(void *arg, uint64_t ns);
 	void *arg;
 };
 
@@ -125,6 +127,8 @@ void track_finals_over(struct track *, uint64_t now_ns);
 bool track_holds(const struct track *); /* whether records of ended processes wait for facets */
 /* All life-cycle probes have emitted their records up to that time.  UINT64_MAX: none of them reports such a time. */
 void track_reported(struct track *, uint64_t time_ns);
+/* Sends the requests to env.read_file that are due. */
+void track_late_tick(struct track *, uint64_t now_ns);
 /* The answer to env.read_file: of engine_file_read(), or error: -errno. */
 void track_file_answer(void *token, int error, const struct skep_str *answer, uint64_t now_ns);
 /* The collector stops: tasks that wait for their names leave with the ones that they have. */

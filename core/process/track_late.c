@@ -9,7 +9,8 @@
  * A task that failed has no such file; when another attempt with the same text has one, both have its name.
  *
  * One user has one request under way, and then rests ten times as long as it took: a folder of 100,000 files costs
- * seconds for each request.  Tasks that look for different texts in one folder share a request.
+ * seconds for each request.  Tasks that look for different texts in one folder share a request.  The collector's tick is
+ * too late for a short task: its script and its engine's standard error go with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #define LATE_TEXT 4096u      /* bytes of a text to find; more are compared by their begin */
 #define FIRST_NS 200000000u  /* Snakemake writes its metadata up to 190 ms after a job's end */
 #define REST 10u
+#define SOON_NS 20000000u    /* tasks that begin together share a request */
 
 /* When the reader looks again, counted from the end of the task's root. */
 static const uint64_t tries_ns[] = {
@@ -193,6 +195,8 @@ void track_late_begin(struct track *t, const struct proc *p, const struct scope 
 	t->lates.n++;
 	u->waits++;
 	p->task->late = w;
+	if (t->env.late_soon && w->due_ns <= t->now_ns)
+		t->env.late_soon(t->env.arg, SOON_NS);
 }
 
 void track_late_end(struct track *t, struct late *w)
@@ -307,6 +311,8 @@ static void ask_over(struct track *t, struct late_ask *a, const struct skep_str 
 	}
 	a->user->busy = false;
 	a->user->rest_ns = t->now_ns + REST * (t->now_ns - a->begin_ns);
+	if (t->env.late_soon && a->user->waits)
+		t->env.late_soon(t->env.arg, a->user->rest_ns - t->now_ns + SOON_NS);
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
@@ -390,8 +396,9 @@ static void forget_users(struct track *t)
 	}
 }
 
-void track_late_tick(struct track *t)
+void track_late_tick(struct track *t, uint64_t now_ns)
 {
+	t->now_ns = now_ns;
 	for (struct late *w = t->lates.first, *next; w; w = next) {
 		next = w->next;
 		/* No more files come from an engine that has ended. */

@@ -208,7 +208,6 @@ void track_late_begin(struct track *, const struct proc *, const struct scope *,
 void track_late_end(struct track *, struct late *); /* the task's root has ended */
 /* Whether the task's record still waits, for TRACK_LATE_NS at most. */
 bool track_late_holds(const struct track *, const struct task *);
-void track_late_tick(struct track *);
 void track_late_free(struct track *);
 
 /* track_image.c */

@@ -204,7 +204,7 @@ void track_tick(struct track *t, uint64_t now_ns)
 	release(t);
 	if (t->missing > 0)
 		close_missing(t);
-	track_late_tick(t);
+	track_late_tick(t, now_ns);
 	track_tasks_tick(t);
 	end_quiet_runs(t);
 }
