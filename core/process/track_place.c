@@ -15,6 +15,11 @@
 
 #define SUBSHELLS_DEEP 16u /* of a shell: how many forks without an exec below it track_job() looks through */
 
+static uint64_t take_back(uint64_t from, uint64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
 void track_join(struct track *t, struct proc *p, struct run *run)
 {
 	bool counted = p->flags & PROC_COUNTED;
@@ -25,6 +30,8 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 		return;
 	track_dirty(t, p);
 	track_uncount(p);
+	if (p->run && p->image_start_ns == p->upid.start_ns) /* its first image: no record of it has that run */
+		p->run->seen = take_back(p->run->seen, 1);
 	track_leave_run(p);
 	track_enter_run(p, run);
 	run->seen++;
@@ -293,11 +300,6 @@ static void read_root(struct track *t, struct proc *p)
 	free(exe);
 }
 
-static uint64_t take_back(uint64_t from, uint64_t part)
-{
-	return from > part ? from - part : 0;
-}
-
 /*
  * Takes a process out of its parent's run, or ends the exclusion that it inherited, before it becomes another run's
  * root.
@@ -317,7 +319,6 @@ static int leave_parents_run(struct track *t, struct proc *p)
 	track_task_leave(t, p);
 	if (!p->run)
 		return 0;
-	p->run->seen = take_back(p->run->seen, 1);
 	if (p->cell) { /* the part that a sample has reported stays there: microseconds */
 		counters_sub(&p->last, &p->base, &used);
 		p->cell->cpu_ns = take_back(p->cell->cpu_ns, used.cpu_ns);

@@ -468,6 +468,37 @@ static void a_workflow_in_a_rule(void **state)
 	assert_true(task->r.end_ns > end_ns);
 }
 
+/* A process of which no record has the outer run is a process of the inner run alone. */
+static void counted_in_one_run(void **state)
+{
+	static const char argv[] = "python3\0/usr/bin/snakemake\0-s\0b";
+	struct skep_process_exec rec = {
+		.comm = str("x"),
+		.exe = str("/usr/bin/python3.11"),
+		.filename = str("/usr/bin/python3.11"),
+		.cwd = str("/data/a"),
+		.argv = { argv, sizeof(argv), sizeof(argv) },
+		.uid = uid,
+	};
+	uint64_t start;
+
+	(void)state;
+	f.track->env.fold_forks = true;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "snakemake -s b; true");
+	start = ++now;
+	tell_fork(&f, now, 22, start, 21, 21);
+	tell(&f, SKEP_ROLE_PROC_EXEC, ++now, 22, start, &rec);
+	tell_exit(&f, ++now, 22, start, 0);
+	tell_final(&f, ++now, 22, start, 0, 1000, 0);
+	end(21, 0);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 22), 1);
+	assert_int_equal(run_of(20)->seen, 2);
+	assert_int_equal(run_of(22)->seen, 1);
+}
+
 /* The next skepd knows that the task lasts as long as the process, and ends a task whose process has gone. */
 static void a_workflow_in_a_rule_and_a_restart(void **state)
 {
@@ -1850,6 +1881,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sweep_without_end, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_workflow_in_a_rule, open_host, close_it),
 		cmocka_unit_test_setup_teardown(a_workflow_in_a_rule_and_a_restart, open_host, close_it),
+		cmocka_unit_test_setup_teardown(counted_in_one_run, open_host, close_it),
 		cmocka_unit_test_setup_teardown(across_a_restart, open_host, close_it),
 		cmocka_unit_test_setup_teardown(across_a_reload, open_host, close_it),
 		cmocka_unit_test_setup_teardown(named_by_the_user, open_host, close_it),
