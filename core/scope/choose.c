@@ -28,7 +28,7 @@ void scope_image(const struct program *program, const struct interned *comm, con
 /* nextflow is bash, then java in the same process: one engine. */
 static bool began_before(const struct scope *chain, const struct scope_exec *x, const struct recognizer *entry)
 {
-	for (const struct scope *s = chain; scope_leads(s, &x->upid); s = s->outer)
+	for (const struct scope *s = chain; s && scope_leads(s, &x->upid); s = s->outer)
 		if (s->engine && strcmp(s->engine->text, recognizer_engine(entry)) == 0)
 			return true;
 	return false;

@@ -50,7 +50,7 @@ void scope_unref(struct scopes *, struct intern *, struct scope *);
 void scope_set_names(struct scope *, struct intern *); /* from its engine and its outer scope */
 /* The scope whose marks begin tasks of the run: the outermost of the highest class that belongs to the run. */
 const struct scope *scope_leading(const struct scope *chain);
-bool scope_leads(const struct scope *, const struct skep_upid *); /* this process opened it; false for NULL */
+bool scope_leads(const struct scope *, const struct skep_upid *); /* this process opened it; NULL: false */
 const struct scope *scopes_oldest(const struct scopes *); /* then scope->prev; NULL: there is none */
 struct scope *scope_find(const struct scopes *, uint64_t id);
 
