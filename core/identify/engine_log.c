@@ -168,10 +168,11 @@ bool engine_log_script(const char *log, const struct skep_str *command, char *ro
 /* Takes the next of "a, b".  false: there is none. */
 static bool next_item(struct skep_str *list, struct skep_str *ret)
 {
-	const char *comma, *end = list->ptr + list->len;
+	const char *comma, *end;
 
 	if (!list->len)
 		return false;
+	end = list->ptr + list->len;
 	comma = memmem(list->ptr, list->len, ", ", 2);
 	*ret = part(list->ptr, comma ? comma : end);
 	*list = comma ? part(comma + 2, end) : part(end, end);
