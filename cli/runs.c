@@ -272,7 +272,8 @@ static int answer(const struct runs_options *o)
 		rc = runs_json(runs, stdout);
 	else if (runs->n)
 		rc = runs_print(runs, stdout, NULL);
-	else if (o->engine || o->pipeline || o->user || o->state || o->since || o->until || o->job || o->within || o->host)
+	else if (o->engine || o->pipeline || o->user || o->state || o->since || o->until || o->job ||
+		 o->within || o->host)
 		puts("no run matches; `skep runs --all` without other options lists the newest");
 	else
 		puts("no runs yet; make one: skep run -- make");

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/repeat.sh [RUNS [LOADED]] - does CI give one verdict?  Runs .ci/run RUNS times (5), each in a fresh clone of HEAD,
-# the last LOADED of them (2) with a busy loop on each core beside it.  Prints for each run: verdict, minutes, the names
-# of its flaky tests, of its failed ones.  Exits 1 unless all runs pass.  As root; each run takes up to 90 minutes.
+# tests/repeat.sh [RUNS [LOADED]] - does CI give one verdict?  Runs .ci/run RUNS times (5), each in a fresh clone of
+# HEAD, the last LOADED of them (2) with a busy loop on each core beside it.  Prints for each run: verdict, minutes, the
+# names of its flaky tests, of its failed ones.  Exits 1 unless all runs pass.  As root; each run takes up to 90
+# minutes.
 set -euo pipefail
 src=$(cd "$(dirname "$0")/.." && pwd)
 runs=${1:-5} loaded=${2:-2} hang=5400

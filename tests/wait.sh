@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/wait.sh - scripts source this to wait for an event. A wait judges no speed: it ends only a hang, after two minutes,
-# times $SKEP_TEST_PATIENCE (a whole number, 1 by default).
+# tests/wait.sh - scripts source this to wait for an event. A wait judges no speed: it ends only a hang, after two
+# minutes, times $SKEP_TEST_PATIENCE (a whole number, 1 by default).
 
 # The verdict is the same in the background and below nohup: commands begin without ignored signals and without input.
 [ -n "${SKEP_TEST_SIGNALS:-}" ] || SKEP_TEST_SIGNALS=default exec env --default-signal "$0" "$@" </dev/null

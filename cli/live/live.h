@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/live.h - live figures in the title of the terminal's window, while `skep run` runs a command.  The screen and
- * the cursor stay the command's.
+ * cli/live/live.h - live figures in the title of the terminal's window, while `skep run` runs a command.  The screen
+ * and the cursor stay the command's.
  */
 #ifndef SKEP_CLI_LIVE_H
 #define SKEP_CLI_LIVE_H

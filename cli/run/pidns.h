@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/run/pidns.h - the pid by which the kernel reports CMD, where skep runs in a pid namespace of its own: a container.
+ * cli/run/pidns.h - the pid by which the kernel reports CMD, where skep runs in a pid namespace of its own: a
+ * container.
  */
 #ifndef SKEP_CLI_PIDNS_H
 #define SKEP_CLI_PIDNS_H
@@ -8,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Makes what pidns_self() needs: a descriptor with close-on-exec.  *ret: -1 in the initial pid namespace, where our pids
- * are the kernel's.  0 or -errno.
+ * Makes what pidns_self() needs: a descriptor with close-on-exec.  *ret: -1 in the initial pid namespace, where our
+ * pids are the kernel's.  0 or -errno.
  */
 int pidns_open(int *ret);
 /* The caller's pid in the initial pid namespace; 0: not known. Async-signal-safe. */

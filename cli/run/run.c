@@ -815,7 +815,10 @@ int run_command(int argc, char **argv)
 	run.daemon = run_daemon_free(run.daemon);
 	run_options_free(&run.options);
 	free(run.lake);
-	/* The report is printed.  A shell ends its loop or script when Ctrl-C kills a command, not when one exits with 130. */
+	/*
+	 * The report is printed.  A shell ends its loop or script when Ctrl-C kills a command, not when one exits with
+	 * 130.
+	 */
 	if (run.death)
 		signals_die(run.death);
 	return code;

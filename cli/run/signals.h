@@ -56,8 +56,8 @@ void signals_stop(int number);
 /* Does the signal wait for the signalfd? */
 bool signals_is_pending(int number);
 /*
- * Ends this process by that signal, without a core dump: the caller sees how CMD ended.  Returns where the signal cannot
- * end it: in process 1 of a pid namespace.
+ * Ends this process by that signal, without a core dump: the caller sees how CMD ended.  Returns where the signal
+ * cannot end it: in process 1 of a pid namespace.
  */
 void signals_die(int number);
 

@@ -73,6 +73,7 @@ bool witness_saw(const struct witness *w, int number, pid_t sender)
 	unsigned char asked = (unsigned char)number;
 	pid_t found = NONE;
 
-	return w->fd >= 0 && send(w->fd, &asked, sizeof(asked), MSG_NOSIGNAL) == 1 && poll(&answer, 1, ANSWER_MS) == 1 &&
+	return w->fd >= 0 && send(w->fd, &asked, sizeof(asked), MSG_NOSIGNAL) == 1 &&
+	       poll(&answer, 1, ANSWER_MS) == 1 &&
 	       recv(w->fd, &found, sizeof(found), 0) == sizeof(found) && found == sender;
 }

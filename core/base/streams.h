@@ -15,7 +15,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Replaces stdin, stdout and stderr by streams that wait. Call it first in main(). 0 or -errno: they stay as they are. */
+/*
+ * Replaces stdin, stdout and stderr by streams that wait. Call it first in main(). 0 or -errno: they stay as they
+ * are.
+ */
 int streams_begin(void);
 /* The descriptor of a stream, also of the three that streams_begin() made; -1: none. */
 int streams_fd(FILE *);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/config/option_table.h - the types of keys, and a plugin's option table, entry by entry.  A table of another
- * minor may have shorter or longer entries: desc->option_size is the stride, and only option_get() walks it.  plugin_check_descriptor() has checked the table.
+ * minor may have shorter or longer entries: desc->option_size is the stride, and only option_get() walks it.
+ * plugin_check_descriptor() has checked the table.
  */
 #ifndef SKEP_CORE_OPTION_TABLE_H
 #define SKEP_CORE_OPTION_TABLE_H

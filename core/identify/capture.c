@@ -133,7 +133,9 @@ static size_t long_uid(const char *s, size_t n)
 
 static size_t long_sluid(const char *s, size_t n)
 {
-	return n >= SLUID_LEN && s[0] == 's' && run_of(is_base32, s + 1, SLUID_LEN - 1) == SLUID_LEN - 1 ? SLUID_LEN : 0;
+	return n >= SLUID_LEN && s[0] == 's' && run_of(is_base32, s + 1, SLUID_LEN - 1) == SLUID_LEN - 1
+		       ? SLUID_LEN
+		       : 0;
 }
 
 /*

@@ -349,8 +349,8 @@ static int open_path(const char *path, int flags)
 enum { READ_BEGIN, READ_ALL, READ_END };
 
 /*
- * Reads the begin or the end of a regular file, or all of it, into `size` bytes, and closes it.  -errno; -EFBIG: all has
- * more bytes.
+ * Reads the begin or the end of a regular file, or all of it, into `size` bytes, and closes it.  -errno; -EFBIG: all
+ * has more bytes.
  */
 static ssize_t read_file(int fd, int what, char *ret, size_t size, struct timespec *ret_changed)
 {
@@ -593,9 +593,9 @@ static struct skep_str last_line(const char *text, size_t len, const struct skep
 }
 
 /*
- * Lines of the end of the file that is the process's standard error.  The link in /proc is read, and not followed: the path
- * is opened like any other.  The kernel lets no user read the links of another's process, nor the worker those of a process
- * with more capabilities, as root's.
+ * Lines of the end of the file that is the process's standard error.  The link in /proc is read, and not followed: the
+ * path is opened like any other.  The kernel lets no user read the links of another's process, nor the worker those of
+ * a process with more capabilities, as root's.
  */
 static ssize_t read_error_lines(const struct engine_file *f, char *ret)
 {

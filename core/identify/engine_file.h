@@ -37,7 +37,7 @@ struct engine_file {
 	const char *path;   /* absolute; NULL: only the log, or standard error */
 	bool standard_error; /* the file that is the standard error of pid: its last line with each wanted text */
 	const char *where;  /* JSON pointer (RFC 6901) of the text to find; NULL: path is the file itself */
-	const char *log;    /* absolute: folder of Snakemake's logs, with a job of which the text is the command; NULL: none */
+	const char *log;    /* absolute: folder of Snakemake's logs; a job there has the text as command; NULL: none */
 	/* JSON pointers of the path, and keys of the log, which begin with no "/"; NULL-terminated; none: the first lines */
 	const char *values[ENGINE_FILE_VALUES + 1];
 	struct engine_file_wanted wanted[ENGINE_FILE_WANTED];
@@ -52,8 +52,9 @@ int engine_file_unpack(const char *message, size_t len, struct engine_file *ret)
 /* Whether this process may read as any user: CAP_SETUID and CAP_SETGID. */
 bool engine_file_permitted(void);
 /*
- * Reads as the user of the request.  Returns the length of the answer: the first lines, or for each wanted text its line or each
- * value, with a 0 behind it; empty: not found, or two files disagree.  -errno: neither path nor log can be read.
+ * Reads as the user of the request.  Returns the length of the answer: the first lines, or for each wanted text its
+ * line or each value, with a 0 behind it; empty: not found, or two files disagree.  -errno: neither path nor log can be
+ * read.
  */
 ssize_t engine_file_read(const struct engine_file *, char ret[ENGINE_FILE_ANSWER]);
 

@@ -186,8 +186,8 @@ static bool in_path(char c)
 }
 
 /*
- * Whether a path can begin here.  In a Python script Snakemake's data is a pickle, written as a bytes literal: the length
- * of a text stands before it, as one character (\x8cA) or an escape (\x8c\x1f, \x8c\n).
+ * Whether a path can begin here.  In a Python script Snakemake's data is a pickle, written as a bytes literal: the
+ * length of a text stands before it, as one character (\x8cA) or an escape (\x8c\x1f, \x8c\n).
  */
 static bool begins_path(const char *text, const char *at, bool script)
 {

@@ -84,7 +84,7 @@ struct recognizer_source {
 /* The file in which a mark's values and lines stand. */
 struct recognizer_file {
 	char *path;      /* with {field} in it; NULL: only the log, or standard error */
-	char *error;     /* of the engine's standard error: the text in the task's line, with {field} in it; NULL: none */
+	char *error;     /* the text of the task's line of the engine's standard error, with {field}; NULL: none */
 	char *where;     /* path is a folder: JSON pointer of the text that chooses a file; NULL: path is a file */
 	char *log;       /* folder of logs, with {field} in it; NULL: none */
 	uint32_t equals; /* the field that this text equals, and that has the command of the job in the log */

@@ -60,7 +60,7 @@ struct track_env {
 	 * Or -errno.  The token is valid until track_free().  NULL: skep reads no such files.
 	 */
 	int (*read_file)(void *arg, const struct engine_file *, void *token);
-	/* Requests wait: calls track_late_tick() that soon, if no earlier one has asked for it.  NULL: the tick is enough. */
+	/* Requests wait: calls track_late_tick() that soon, or sooner.  NULL: the tick is enough. */
 	void (*late_soon)(void *arg, uint64_t ns);
 	void *arg;
 };

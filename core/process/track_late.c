@@ -9,8 +9,8 @@
  * A task that failed has no such file; when another attempt with the same text has one, both have its name.
  *
  * One user has one request under way, and then rests ten times as long as it took: a folder of 100,000 files costs
- * seconds for each request.  Tasks that look for different texts in one folder share a request.  The collector's tick is
- * too late for a short task: its script and its engine's standard error go with it.
+ * seconds for each request.  Tasks that look for different texts in one folder share a request.  The collector's tick
+ * is too late for a short task: its script and its engine's standard error go with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -224,8 +224,8 @@ static bool same_request(const struct late *a, const struct late *b)
 }
 
 /*
- * Whether the answer is the last word.  The log's is not, as long as the engine may write a file with the whole command:
- * until after a task that succeeded.
+ * Whether the answer is the last word.  The log's is not, as long as the engine may write a file with the whole
+ * command: until after a task that succeeded.
  */
 static bool is_sure(const struct late *w, const struct skep_str *answer, uint32_t wanted)
 {
@@ -339,7 +339,8 @@ static bool only_log(const struct late *w)
 static bool joins(const struct late *w, const struct late *first)
 {
 	return w == first || ((first->file.where || first->file.log || first->file.standard_error) &&
-			      first->file.pid == w->file.pid && same_request(w, first) && only_log(w) == only_log(first));
+			      first->file.pid == w->file.pid && same_request(w, first) &&
+			      only_log(w) == only_log(first));
 }
 
 /* false: no memory. */

@@ -181,8 +181,8 @@ void track_task_leave(struct track *, struct proc *);
 /* The process has exited: its task's record waits for the process's own. */
 void track_task_dying(struct proc *);
 /*
- * The process begins a run of its own.  A task of an engine whose root it is, which it leaves here, lasts until it ends,
- * as the engine that waits for it sees the task: bash executes the last command of a rule in its own process.
+ * The process begins a run of its own.  A task of an engine whose root it is, which it leaves here, lasts until it
+ * ends, as the engine that waits for it sees the task: bash executes the last command of a rule in its own process.
  */
 void track_task_keep(struct track *, struct proc *);
 /* The process ends, in that state (static text).  If it is a task's root, the task is over.  status: -1: none. */

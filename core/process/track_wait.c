@@ -110,7 +110,8 @@ bool track_holds(const struct track *t)
 
 static void release(struct track *t)
 {
-	struct proc *p, *left = NULL; /* the last entry that stays; in no run, so that the end of a run cannot close it */
+	/* left: the last entry that stays; in no run, so that the end of a run cannot close it */
+	struct proc *p, *left = NULL;
 
 	/*
 	 * Ends come in the order of time, except between CPUs: the first entry that must wait for facets delays others

@@ -20,7 +20,7 @@ enum skep_kept_state {
 
 /* The one value of the map "kept". */
 struct skep_kept {
-	__u64 until_ns; /* skep_monotonic_ns(), which stands still while the host is suspended; 0: as long as skepd runs */
+	__u64 until_ns; /* skep_monotonic_ns(), which stands still in a suspended host; 0: as long as skepd runs */
 	__u32 asleep;   /* enum skep_kept_state */
 	__u32 layout;   /* layout of its maps and records, as the plugin numbers them */
 };

@@ -20,8 +20,8 @@
 #define MSG_ERRQUEUE 0x2000
 
 /*
- * Takes bytes back from the owner of a connection, to whom credit() gave them while this call was under way: they are the
- * caller's.  0: they stay where they are, since a report has them already, or they are not a process's.
+ * Takes bytes back from the owner of a connection, to whom credit() gave them while this call was under way: they are
+ * the caller's.  0: they stay where they are, since a report has them already, or they are not a process's.
  *
  * Not static: see credit().
  */

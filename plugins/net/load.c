@@ -66,7 +66,8 @@ static void fexit_programs(const struct net_bpf *bpf, struct bpf_program *ret[FE
 	}
 }
 
-static void choose_programs(struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way, enum net_calls calls)
+static void choose_programs(struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
+			    enum net_calls calls)
 {
 	struct net_bpf *bpf = st->bpf;
 	struct bpf_program *progs[FEXITS];
@@ -105,8 +106,8 @@ SKEP_SKELETON_OF(open_not_preempted, net, net_np)
 
 /* ---- one attempt ------------------------------------------------------------------ */
 
-static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
-			enum net_calls calls)
+static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types,
+			enum net_way_in way, enum net_calls calls)
 {
 	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
@@ -153,8 +154,8 @@ out:
 	return err;
 }
 
-static int attempt(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
-		   enum net_calls calls)
+static int attempt(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types,
+		   enum net_way_in way, enum net_calls calls)
 {
 	int err = attempt_once(inst, st, types, way, calls);
 
@@ -162,8 +163,8 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	return err == -ESTALE ? attempt_once(inst, st, types, way, calls) : err;
 }
 
-static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types, enum net_way_in way,
-			enum net_calls calls)
+static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct skep_kernel_types *types,
+			enum net_way_in way, enum net_calls calls)
 {
 	int err, first = 0;
 

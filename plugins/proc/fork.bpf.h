@@ -59,8 +59,8 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 		return 0;
 	head(&rec->h, PROC_FORK, child);
 	/*
-	 * The process that forks, whose program, folder and run the child has.  With CLONE_PARENT the child's real_parent
-	 * is another: the parent of that process.
+	 * The process that forks, whose program, folder and run the child has.  With CLONE_PARENT the child's
+	 * real_parent is another: the parent of that process.
 	 */
 	rec->parent_pid = parent->tgid;
 	rec->parent_start_ns = leader->start_boottime;

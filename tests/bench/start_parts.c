@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/bench/start_parts.c - for tests/bench/start.py: a library to preload, which measures the CPU time of the parts of
- * a start and appends a line for each to the file $START_PARTS.
+ * tests/bench/start_parts.c - for tests/bench/start.py: a library to preload, which measures the CPU time of the parts
+ * of a start and appends a line for each to the file $START_PARTS.
  *
  * It wraps the functions of other libraries that skep calls, so it needs no change of skep: syscall() of libbpf's
  * bpf(2), reading the kernel's types, jansson, PCRE2, dlopen.

@@ -41,7 +41,8 @@ def tiny():
 
 def long():
     found = rows("""SELECT pid, start_boot_ns, image, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE dict.s LIKE '%/sleep'""")
-    return [r for r in found if any(of.encode() in (r[3] if isinstance(r[3], bytes) else str(r[3]).encode()) for of in sleeps)]
+    argv = lambda r: r[3] if isinstance(r[3], bytes) else str(r[3]).encode()
+    return [r for r in found if any(of.encode() in argv(r) for of in sleeps)]
 
 
 def until_more():

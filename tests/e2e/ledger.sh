@@ -4,7 +4,8 @@
 # storm of short processes, and with every CPU busy. LEDGER_SECONDS each (default 8; the figures in
 # docs/inside/measurements.md are for 60). Disks and network have a reference too, and their accounts stay within the
 # limits below. A host short of CPU frees a dead process seconds later, and until then no account has the last slice of
-# the process: the test waits for the accounts, and compares with the CPU time of the load alone. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
+# the process: the test waits for the accounts, and compares with the CPU time of the load alone. Environment: SKEPD,
+# SKEP_PLUGIN_DIRS, EXACT_BIN.
 set -eu
 . "$(dirname "$0")/../wait.sh"
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }

@@ -126,7 +126,8 @@ for pid, t in truth.items():
     cpu_us = sum(r["cpu_ns"] for r in mine.values()) / 1000
     print(f"process {pid}: {len(mine)} images, samples {[samples.get((pid, i), {'n': 0})['n'] for i in mine]}, "
           f"CPU {cpu_us:.0f} us, wait4 {t['cpu_us']} us")
-    # wait4 lacks a thread's last slice; a final record that the kernel hid lacks the running one (README.md of plugins/proc)
+    # wait4 lacks a thread's last slice; a final record that the kernel hid lacks the running one (README.md of
+    # plugins/proc)
     if not (0 if mine[max(mine)]["approx"] & 2 else t["cpu_us"] - 5) <= cpu_us <= t["cpu_us"] * 1.002 + 200:
         print("not ok - the CPU time differs from wait4's"); failed = True
     for i, r in mine.items():

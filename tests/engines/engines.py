@@ -542,7 +542,8 @@ def while_they_run():
                                            "inputs": {}, "outputs": []}))
         write(w + "/wf.cwl", json.dumps({"cwlVersion": "v1.2", "class": "Workflow", "inputs": {}, "outputs": [],
                                          "steps": {"order": {"run": "tool.cwl", "in": {}, "out": []}}}))
-        # As a user: the kernel lets no other process read where root's standard error goes, which has the names of the jobs.
+        # As a user: the kernel lets no other process read where root's standard error goes, which has the names of the
+        # jobs.
         task = named_while_it_runs("cwltool", ["cwltool", "wf.cwl"], NOBODY)
         check("cwltool: a running job has its step's name", task["name"] == "order", task)
 

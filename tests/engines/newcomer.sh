@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/engines/newcomer.sh - a new user of skep, in one command. skepd runs as its unit runs it: user skep, three
-# capabilities, the installed configuration. A user without a privilege, in no group, runs two Snakemakes at once, a CWL workflow
-# and a Slurm array as always. `skep runs` and `skep show` have to tell that user what the engines wrote, and nothing of
-# another user; a member of group skep sees the runs of both.
-# Leaves nothing behind: its users, mounts and daemons are those of a namespace.
-# Needs root and snakemake; runs cwltool and Slurm where they are installed. SKEP, SKEPD, SKEP_PLUGIN_DIRS:
-# by default those of the build folder in which it is started.
+# capabilities, the installed configuration. A user without a privilege, in no group, runs two Snakemakes at once, a CWL
+# workflow and a Slurm array as always. `skep runs` and `skep show` have to tell that user what the engines wrote, and
+# nothing of another user; a member of group skep sees the runs of both. Leaves nothing behind: its users, mounts and
+# daemons are those of a namespace. Needs root and snakemake; runs cwltool and Slurm where they are installed. SKEP,
+# SKEPD, SKEP_PLUGIN_DIRS: by default those of the build folder in which it is started.
 set -euo pipefail
 . "$(dirname "$0")/../wait.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

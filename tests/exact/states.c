@@ -211,7 +211,7 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 		}
 		booked(children[i].pid, &ran, &waited);
 		busy[i] = (double)(ran - children[i].ran_ns + waited - children[i].waited_ns) / wall;
-		/* the sampler's own time is no other process's: a process that the sampler displaces counts as running */
+		/* the sampler's own time is no other's: a process that the sampler displaces counts as running */
 		runs[i] = (double)(ran - children[i].ran_ns) / (wall - ours);
 		all += runs[i];
 	}

@@ -127,7 +127,7 @@ run_guest() {
 		echo END
 		echo "exec $(printf %q "$(source_of "$build")")/tests/kernels/guest-tests /run/host/list"
 	} >"$work/command.$guest"
-	# Each test has a limit of its own; this one ends a guest that hangs.  Without KVM all tests take up to ten minutes.
+	# Each test has a limit of its own; this one ends a guest that hangs.  Without KVM all tests take ten minutes.
 	"$kernels_here/boot.sh" -c "${guest##*-}" -t $((${SKEP_GUEST_SECONDS:-3600} * patience)) -o "$results/$guest" "${guest%-v*}" \
 		"$work/build.ext4" "$work/command.$guest" >"$log" 2>"$results/$guest/errors" &
 	# shellcheck disable=SC2064 # of this one

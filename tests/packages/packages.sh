@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/packages.sh [-q] [FOLDER] [SUITE...] - the packages that scripts/package left in FOLDER (build/package/out),
-# held to Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each suite (bookworm, trixie)
-# at the same time; with PACKAGES=all also on their own kernels under qemu, which takes minutes. RPM packages and the
-# image, if they are there. -q: only the first suite, where the package is installed, started, removed. The last line: "packages: N passed, N failed, N skipped". Exit status: 0, 1, or 77 where
-# nothing could run.
+# tests/packages/packages.sh [-q] [FOLDER] [SUITE...] - the packages that scripts/package left in FOLDER
+# (build/package/out), held to Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each
+# suite (bookworm, trixie) at the same time; with PACKAGES=all also on their own kernels under qemu, which takes
+# minutes. RPM packages and the image, if they are there. -q: only the first suite, where the package is installed,
+# started, removed. The last line: "packages: N passed, N failed, N skipped". Exit status: 0, 1, or 77 where nothing
+# could run.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)

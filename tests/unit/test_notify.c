@@ -372,7 +372,8 @@ static void pings_do_not_wait_for_a_full_queue(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	busy = waited_ms() - busy;
 	dup2(copy, STDERR_FILENO);
-	took = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 - (uint64_t)begin.tv_nsec / 1000000;
+	took = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 -
+	       (uint64_t)begin.tv_nsec / 1000000;
 	assert_in_range(took, 1190, busy + 2900); /* one wait would be 2000 more */
 	close(null);
 	close(copy);

@@ -27,7 +27,8 @@ static size_t count(const struct bpf_object *object, __u8 code, unsigned to, uns
 		for (size_t i = 0; i < bpf_program__insn_cnt(program); i++) {
 			const struct bpf_insn *insn = &bpf_program__insns(program)[i];
 
-			found += insn->code == code && insn->dst_reg == to && insn->src_reg == from && insn->imm == number;
+			found += insn->code == code && insn->dst_reg == to && insn->src_reg == from &&
+				 insn->imm == number;
 		}
 	return found;
 }
@@ -44,7 +45,7 @@ static size_t arguments(const struct bpf_object *object, __s32 number)
 	       count(object, BPF_ALU | BPF_MOV | BPF_K, BPF_REG_2, 0, number);
 }
 
-/* A program gives up the kernel's trust in a pointer by the kernel's function, where there is one, or keeps the pointer. */
+/* A program gives up the kernel's trust in a pointer by the kernel's function where there is one, else keeps it. */
 static void casts(void **state)
 {
 	for (int has = 0; has < 2; has++) {

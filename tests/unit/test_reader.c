@@ -916,8 +916,10 @@ static pid_t engine_with(const char *path, uint32_t uid)
 	if (pid == 0) {
 		int fd = path ? open(path, O_WRONLY | O_APPEND) : ends[1];
 
-		if (fd < 0 || dup2(fd, 2) < 0 || (getuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
-								  setresuid(uid, uid, uid) < 0)))
+		if (fd < 0 || dup2(fd, 2) < 0)
+			_exit(1);
+		if (getuid() == 0 &&
+		    (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
 			_exit(1);
 		execl("/bin/sleep", "sleep", "60", NULL);
 		_exit(1);

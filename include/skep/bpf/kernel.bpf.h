@@ -20,9 +20,9 @@
 
 /*
  * The same pointer, to load pointers from: of type_, a struct that skep/cast.h knows.  At each load of a pointer from a
- * struct that the verifier trusts, Linux 6.2 to 6.18 search all types of the kernel (btf_nested_type_is_trusted): 0.6 ms
- * a load, for each path on which the verifier meets it.  It does not search for a pointer that it does not trust.  Load
- * numbers from the first pointer: the loads from this one check the address, which costs some instructions.
+ * struct that the verifier trusts, Linux 6.2 to 6.18 search all types of the kernel (btf_nested_type_is_trusted): 0.6
+ * ms a load, for each path on which the verifier meets it.  It does not search for a pointer that it does not trust.
+ * Load numbers from the first pointer: the loads from this one check the address, which costs some instructions.
  *
  * Costs no instruction but a move.  Only in programs and their static __always_inline functions, of objects that
  * skep/object.h loads: elsewhere the kernel refuses the program ("invalid func unknown#1936392192").
