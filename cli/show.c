@@ -140,8 +140,8 @@ static int write_html(const char *path, struct lake *lake, const struct lake_rep
 }
 
 /*
- * The runs that began in it, whose processes and costs are theirs and not in its tables.  Of a lake with a damaged file
- * those that can be read.
+ * Prints the runs that began in the run: its own tables lack their processes and costs.  Of a lake with a damaged file
+ * prints the runs that can be read.
  */
 static void print_within(struct lake *lake, const struct lake_report *report, unsigned width)
 {

@@ -264,28 +264,19 @@ static void tool_out(struct json_stream *o, const struct lake_tool *tool)
 	json_stream_close(o, '}');
 }
 
-static json_t *json_requested(const struct lake_task *t)
+/* walltime_ns: NULL: nothing of this kind has a time limit. */
+static json_t *json_amounts(double cpus, uint64_t memory_bytes, const uint64_t *walltime_ns, uint64_t gpus,
+			    const char *source)
 {
 	json_t *o = json_object();
 	bool ok = o != NULL;
 
-	put(o, "cpus", t->requested_cpus > 0 ? json_real(t->requested_cpus) : json_null(), &ok);
-	put(o, "memory_bytes", t->requested_memory_bytes ? number(t->requested_memory_bytes) : json_null(), &ok);
-	put(o, "walltime_ns", t->requested_walltime_ns ? number(t->requested_walltime_ns) : json_null(), &ok);
-	put(o, "gpus", t->requested_gpus ? number(t->requested_gpus) : json_null(), &ok);
-	put(o, "source", string_or_null(t->requested_source), &ok);
-	return done(o, ok);
-}
-
-static json_t *json_granted(const struct lake_task *t)
-{
-	json_t *o = json_object();
-	bool ok = o != NULL;
-
-	put(o, "cpus", t->granted_cpus > 0 ? json_real(t->granted_cpus) : json_null(), &ok);
-	put(o, "memory_bytes", t->granted_memory_bytes ? number(t->granted_memory_bytes) : json_null(), &ok);
-	put(o, "gpus", t->granted_gpus ? number(t->granted_gpus) : json_null(), &ok);
-	put(o, "source", string_or_null(t->granted_source), &ok);
+	put(o, "cpus", cpus > 0 ? json_real(cpus) : json_null(), &ok);
+	put(o, "memory_bytes", memory_bytes ? number(memory_bytes) : json_null(), &ok);
+	if (walltime_ns)
+		put(o, "walltime_ns", *walltime_ns ? number(*walltime_ns) : json_null(), &ok);
+	put(o, "gpus", gpus ? number(gpus) : json_null(), &ok);
+	put(o, "source", string_or_null(source), &ok);
 	return done(o, ok);
 }
 
@@ -313,8 +304,11 @@ static void task_out(struct json_stream *o, const struct lake_task *t)
 	exit_code_out(o, t->exit_code);
 	signal_out(o, t->signal);
 	text_out(o, "name_source", t->name_source);
-	json_stream_value(o, "requested", json_requested(t));
-	json_stream_value(o, "granted", json_granted(t));
+	json_stream_value(o, "requested", json_amounts(t->requested_cpus, t->requested_memory_bytes,
+						       &t->requested_walltime_ns, t->requested_gpus,
+						       t->requested_source));
+	json_stream_value(o, "granted", json_amounts(t->granted_cpus, t->granted_memory_bytes, NULL, t->granted_gpus,
+						     t->granted_source));
 	real_out(o, "cores_avg", wall ? (double)t->totals.cpu_ns / (double)wall : 0, wall);
 	real_out(o, "cores_peak", t->cores_peak, t->cores_peak > 0);
 	text_out(o, "container_name", t->in.container_name);

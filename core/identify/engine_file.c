@@ -210,7 +210,7 @@ bool engine_file_pointer(json_t *json, const char *pointer, char ret[ENGINE_FILE
 	return *ret;
 }
 
-static struct skep_str trim(struct skep_str s)
+struct skep_str engine_file_trim(struct skep_str s)
 {
 	while (s.len && strchr(" \t\r\n", *s.ptr))
 		s.ptr++, s.len--;
@@ -223,11 +223,11 @@ bool engine_file_is(json_t *json, const char *where, const struct engine_file_wa
 {
 	json_t *value = follow(json, where);
 	uint32_t len = (uint32_t)json_string_length(value);
-	struct skep_str has = { json_string_value(value), len, len }, want = trim(wanted->text);
+	struct skep_str has = { json_string_value(value), len, len }, want = engine_file_trim(wanted->text);
 
 	if (!has.ptr || !want.len)
 		return false;
-	has = trim(has);
+	has = engine_file_trim(has);
 	return (wanted->cut ? has.len >= want.len : has.len == want.len) && memcmp(has.ptr, want.ptr, want.len) == 0;
 }
 

@@ -65,6 +65,8 @@ struct skep_str engine_file_value(const struct skep_str *answer, size_t i);
 bool engine_file_pointer(json_t *json, const char *pointer, char ret[ENGINE_FILE_VALUE]);
 /* NULL: the text is a JSON pointer; else the error, as a text. */
 const char *engine_file_pointer_error(const char *text);
+/* The text without blanks at its ends. */
+struct skep_str engine_file_trim(struct skep_str);
 /* Whether the file has the wanted text at `where`. */
 bool engine_file_is(json_t *json, const char *where, const struct engine_file_wanted *);
 

@@ -13,15 +13,6 @@ static struct skep_str part(const char *begin, const char *end)
 	return (struct skep_str){ begin, (uint32_t)(end - begin), (uint32_t)(end - begin) };
 }
 
-static struct skep_str trim(struct skep_str s)
-{
-	while (s.len && strchr(" \t\r\n", *s.ptr))
-		s.ptr++, s.len--;
-	while (s.len && strchr(" \t\r\n", s.ptr[s.len - 1]))
-		s.len--;
-	return s;
-}
-
 static bool same(const struct skep_str *a, const struct skep_str *b)
 {
 	return a->len == b->len && memcmp(a->ptr, b->ptr, a->len) == 0;
@@ -43,12 +34,12 @@ static bool next_line(const char **at, const char *end, struct skep_str *ret)
 /* What follows the text in the line, blanks at both ends aside.  false: the line begins with another text. */
 static bool behind(const struct skep_str *line, const char *text, struct skep_str *ret)
 {
-	struct skep_str s = trim(*line);
+	struct skep_str s = engine_file_trim(*line);
 	size_t n = strlen(text);
 
 	if (s.len < n || memcmp(s.ptr, text, n) != 0)
 		return false;
-	*ret = trim(part(s.ptr + n, s.ptr + s.len));
+	*ret = engine_file_trim(part(s.ptr + n, s.ptr + s.len));
 	return true;
 }
 
@@ -94,7 +85,7 @@ static struct skep_str failed_command(const char **at, const char *end)
 	while (next_line(&here, end, &line))
 		if (behind(&line, "(", &why) && memmem(why.ptr, why.len, "exited with non-zero", 20)) {
 			*at = here;
-			return trim(part(begin, line.ptr));
+			return engine_file_trim(part(begin, line.ptr));
 		}
 	return part(begin, begin); /* not written yet */
 }
@@ -116,7 +107,7 @@ void engine_log_add(struct engine_log *log, const char *text, size_t len)
 		} else if (behind(&line, "Error in rule ", &value)) {
 			error = true;
 			job = NULL;
-		} else if (trim(line).len == 0) {
+		} else if (engine_file_trim(line).len == 0) {
 			error = false;
 			job = NULL;
 		} else if (ends_job(&line, &value)) {
@@ -252,7 +243,7 @@ static const struct engine_log_job *of_output(const struct engine_log *log, cons
 
 static const struct engine_log_job *of_failed(const struct engine_log *log, const struct engine_file_wanted *wanted)
 {
-	struct skep_str command = trim(wanted->text);
+	struct skep_str command = engine_file_trim(wanted->text);
 
 	for (size_t i = log->n; i > 0 && command.len; i--) {
 		struct skep_str failed = log->jobs[i - 1].failed;

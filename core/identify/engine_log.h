@@ -13,8 +13,8 @@
  *	Finished job 7.
  *
  * Of a job that failed it writes the command ("Error in rule align:", "    shell:").  No block has the command of a job
- * that runs.  The job of a command is then the one that has not finished and whose output the command names.  A job's
- * input is no evidence, because it is the output of another job.  That job has finished.
+ * that runs: a command belongs to the unfinished job whose output the command names.  A job's input is no evidence,
+ * because it is the output of another job, which has finished.
  */
 #ifndef SKEP_CORE_ENGINE_LOG_H
 #define SKEP_CORE_ENGINE_LOG_H

@@ -79,6 +79,11 @@ struct task *task_find(const struct tasks *tasks, const char *id)
 	return task;
 }
 
+bool task_began_with(const struct task *task, const struct skep_upid *upid)
+{
+	return task->root.pid == upid->pid && task->root.start_ns == upid->start_ns;
+}
+
 void task_record(const struct task *task, struct record_task *ret)
 {
 	struct contained in;

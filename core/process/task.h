@@ -73,6 +73,7 @@ struct task *task_new(struct tasks *, struct intern *, const struct interned *na
 void task_free(struct tasks *, struct intern *, struct task *); /* removes it from the list and frees it */
 void task_set_run(struct task *, struct run *);              /* NULL: none */
 struct task *task_find(const struct tasks *, const char *id);
+bool task_began_with(const struct task *, const struct skep_upid *); /* this process is the task's root */
 /* Fills all fields but run and pipeline.  Strings borrowed. */
 void task_record(const struct task *, struct record_task *ret);
 

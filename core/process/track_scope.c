@@ -434,7 +434,7 @@ void track_scope_resume(struct track *t, struct proc *p)
 	const struct scope *s = p->scope;
 	struct task *task = p->task;
 
-	if (!task || task->ended || task->root.pid != p->upid.pid || task->root.start_ns != p->upid.start_ns)
+	if (!task || task->ended || !task_began_with(task, &p->upid))
 		return;
 	while (s && s->engine != task->engine)
 		s = s->outer;

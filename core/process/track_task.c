@@ -17,8 +17,7 @@
 
 static bool is_root(const struct proc *p)
 {
-	return p->task && !p->task->over_ns && p->task->root.pid == p->upid.pid &&
-	       p->task->root.start_ns == p->upid.start_ns;
+	return p->task && !p->task->over_ns && task_began_with(p->task, &p->upid);
 }
 
 static void record_out(struct track *t, const struct task *task, uint64_t time_ns)
@@ -174,7 +173,7 @@ static void kept_over(struct track *t, struct proc *p, const char *state, uint64
 {
 	struct task *task = t->tasks.first;
 
-	while (task && !(task->kept && task->root.pid == p->upid.pid && task->root.start_ns == p->upid.start_ns))
+	while (task && !(task->kept && task_began_with(task, &p->upid)))
 		task = task->next;
 	p->flags &= ~PROC_KEEPS;
 	if (!task)

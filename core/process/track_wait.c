@@ -15,7 +15,7 @@
 #define RUN_GRACE_NS 60000000000u
 /*
  * How long a run that a user began by name waits for its `skep run` after its end, if the previous skepd had the run:
- * skep run tries four times a second to reach the new one, and then tells the run's end itself.
+ * skep run tries four times a second to reach the new skepd, and then reports the run's end itself.
  */
 #define CLIENT_GRACE_NS 10000000000u
 

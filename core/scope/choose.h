@@ -82,7 +82,7 @@ struct scope_choice {
 	struct filter_budget budget; /* of all conditions; the subjects refer to it */
 };
 
-/* What is known of the program of a process.  Any text may be NULL. */
+/* Fills the image from a process's program.  Any text may be NULL. */
 void scope_image(const struct program *, const struct interned *comm, const struct interned *cwd,
 		 const struct interned *cgroup, uint32_t uid, struct recognizer_image *ret);
 /* chain: the scopes of the process until now, from its parent or from its images before; NULL: none. */
