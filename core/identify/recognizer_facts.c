@@ -336,10 +336,11 @@ static ssize_t fill(const char *template, const struct recognizer_view *view, ch
 		struct filter_text part = { at, 1 };
 
 		if (close) {
-			int field = recognizer_fields_find(view->fields, at + 1, (size_t)(close - at - 1));
+			unsigned level;
+			int field = recognizer_fields_find_text(view->fields, at + 1, (size_t)(close - at - 1), &level);
 
 			if (field < 0 ||
-			    recognizer_field_get(view, 0, (uint32_t)field, &value) != FILTER_KNOWN ||
+			    recognizer_field_get(view, level, (uint32_t)field, &value) != FILTER_KNOWN ||
 			    value.text.len == 0)
 				return -1;
 			*ret_from = source_name((uint32_t)field);

@@ -77,6 +77,18 @@ int recognizer_fields_find(const struct recognizer_fields *f, const char *name, 
 	return -1;
 }
 
+int recognizer_fields_find_text(const struct recognizer_fields *f, const char *name, size_t len, unsigned *ret_level)
+{
+	static const char parent[] = "parent.";
+	const size_t n = sizeof(parent) - 1;
+	bool of_parent = len > n && memcmp(name, parent, n) == 0;
+	int field = recognizer_fields_find(f, of_parent ? name + n : name, of_parent ? len - n : len);
+
+	*ret_level = of_parent;
+	return field >= 0 && f->fields[field].type == FILTER_TEXT && (!of_parent || f->fields[field].of_parent) ?
+		       field : -1;
+}
+
 struct filter_text recognizer_variable(const struct filter_text *environ, const char *name)
 {
 	const char *at = environ->ptr, *end = at ? at + environ->len : NULL;

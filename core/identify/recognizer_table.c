@@ -282,9 +282,9 @@ static int read_template(const struct reading *in, const struct datanode *node, 
 		return err;
 	for (const char *at = text; (at = strchr(at, '{')); at++) {
 		const char *close = strchr(at, '}');
-		int field = close ? recognizer_fields_find(fields, at + 1, (size_t)(close - at - 1)) : -1;
+		unsigned level;
 
-		if (field < 0 || fields->fields[field].type != FILTER_TEXT)
+		if (!close || recognizer_fields_find_text(fields, at + 1, (size_t)(close - at - 1), &level) < 0)
 			datanode_error(node, "%.*s is no text of a process, as in \"{environ.SLURM_JOB_ID}\"",
 				       close ? (int)(close - at + 1) : 40, at);
 	}

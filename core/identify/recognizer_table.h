@@ -58,6 +58,8 @@ void recognizer_fields_init(struct recognizer_fields *);
 void recognizer_fields_clear(struct recognizer_fields *);
 /* The field of this name; -1: none. */
 int recognizer_fields_find(const struct recognizer_fields *, const char *name, size_t len);
+/* Likewise a text, "parent.argv.1" too.  ret_level: 1: the parent's. */
+int recognizer_fields_find_text(const struct recognizer_fields *, const char *name, size_t len, unsigned *ret_level);
 
 /* What conditions are evaluated on: a filter_get's subject. */
 struct recognizer_view {

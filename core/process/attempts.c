@@ -78,6 +78,17 @@ uint32_t attempts_next(struct attempts **at, const struct skep_str *text)
 	return slot ? ++slot->count : 0;
 }
 
+uint32_t attempts_of(const struct attempts *a, const struct skep_str *text)
+{
+	return a && a->room ? slot_of(a, skep_hash(&a->key, text->ptr, text->len) | 1)->count : 0;
+}
+
+void attempts_clear(struct attempts *a, const struct skep_str *text)
+{
+	if (a && a->room)
+		slot_of(a, skep_hash(&a->key, text->ptr, text->len) | 1)->count = 0;
+}
+
 size_t attempts_count(const struct attempts *a)
 {
 	return a ? a->n : 0;

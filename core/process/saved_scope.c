@@ -95,6 +95,7 @@ json_t *saved_scope_task_json(const struct task *task, json_t *line)
 		return line;
 	json_object_set_new(line, "engine", text(task->engine));
 	json_object_set_new(line, "sample", text(task->sample));
+	json_object_set_new(line, "again", text(task->again));
 	json_object_set_new(line, "key", text(task->key));
 	json_object_set_new(line, "job", text(task->job));
 	json_object_set_new(line, "attempt", number(task->attempt));
@@ -249,6 +250,7 @@ void saved_scope_task_read(struct track *t, struct task *task, json_t *line)
 	if (!task->engine)
 		return;
 	task->sample = get_text(t, line, "sample");
+	task->again = get_text(t, line, "again");
 	task->key = get_text(t, line, "key");
 	task->job = get_text(t, line, "job");
 	if (source)

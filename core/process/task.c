@@ -64,6 +64,7 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	intern_unref(intern, task->engine);
 	intern_unref(intern, task->scopes);
 	intern_unref(intern, task->sample);
+	intern_unref(intern, task->again);
 	intern_unref(intern, task->key);
 	intern_unref(intern, task->job);
 	containment_clear(&task->contained, intern);

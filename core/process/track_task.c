@@ -72,6 +72,34 @@ static void look(struct track *t, struct task *task)
 		task_free(&t->tasks, t->intern, task);
 }
 
+/* Of the tasks of a run with the same `again`, counts those that failed since the last one that did not. */
+static void count_failure(struct track *t, const struct task *task)
+{
+	const struct skep_str again = intern_str(task->again);
+
+	if (!again.len || !task->run || !task->over_ns || task->status < 0)
+		return;
+	if (task->status > 0)
+		attempts_next(&task->run->attempts, &again);
+	else
+		attempts_clear(task->run->attempts, &again);
+	t->attempts_changed = true;
+}
+
+/*
+ * The text is a name in a file of the engine's (Nextflow: "ALIGN (S1)"), which several tasks of a run may have: only
+ * after one that failed is the next one another attempt.
+ */
+static void attempt_by_failures(struct track *t, struct task *task, const struct skep_str *again)
+{
+	if (task->again || !again->len || !task->run)
+		return;
+	task->again = intern_get(t->intern, again);
+	if (!task->attempt)
+		task->attempt = 1 + attempts_of(task->run->attempts, again);
+	count_failure(t, task);
+}
+
 void track_task_learn(struct track *t, struct task *task, const struct recognizer_facts *facts)
 {
 	const struct {
@@ -84,6 +112,7 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 	struct skep_str text = recognizer_fact_text(facts, FACT_NAME);
 	const struct interned *name = task->name, *sample = task->sample;
 	const struct task_request requested = task->requested;
+	const uint32_t attempt = task->attempt;
 	const char *source = task->name_source;
 	char room[TASK_NAME_MOST];
 
@@ -95,6 +124,8 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 	text = recognizer_fact_text(facts, FACT_SAMPLE);
 	if (text.len)
 		intern_replace(t->intern, &task->sample, &text);
+	text = recognizer_fact_text(facts, FACT_AGAIN);
+	attempt_by_failures(t, task, &text);
 	if (facts->known & 1u << FACT_ATTEMPT)
 		task->attempt = (uint32_t)recognizer_fact_number(facts, FACT_ATTEMPT);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
@@ -103,8 +134,8 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 			task->requested.source = facts->source[requests[i].fact];
 		}
 	/* Of two rows of a task ClickHouse keeps the row with the later time, even if that row arrives first. */
-	if (task->ended && (task->name != name || task->sample != sample || task->name_source != source ||
-			    memcmp(&task->requested, &requested, sizeof(requested)) != 0))
+	if (task->ended && (task->name != name || task->attempt != attempt || task->sample != sample ||
+			    task->name_source != source || memcmp(&task->requested, &requested, sizeof(requested)) != 0))
 		record_out(t, task, t->now_ns);
 }
 
@@ -149,6 +180,7 @@ static void over(struct track *t, struct task *task, const char *state, uint64_t
 	task->end_ns = end_ns > task->start_ns ? end_ns : task->start_ns;
 	task->status = status;
 	task->over_ns = t->now_ns ? t->now_ns : 1;
+	count_failure(t, task);
 	track_finding_task_over(t, task);
 	if (task->late)
 		track_late_end(t, task->late);

@@ -85,22 +85,24 @@ def make_cgroup(path):
 
 def nextflow(w, step, jobs, Task):
     """Local executor. Tree and files: modules/nextflow/src/main/resources/nextflow/executor/command-run.txt of nextflow 05d79d1
-    and LocalTaskHandler; with tracing, so .command.run starts itself a second time. A retry has a work directory of its own."""
+    and LocalTaskHandler; with tracing, so .command.run starts itself a second time. A retry has a work directory of its own, and
+    the same name; so have the tasks 2 and 3, which nobody tried again."""
     s = Stand(w, step)
     java = s.install("java")
     s.install("nextflow", '#!/bin/bash\nexec -a java %s -cp %s/nextflow-all.jar nextflow.cli.Launcher "$@"\n' % (java, w))
     for run in ("a", "b"):
         for i in range(jobs):
+            name = "ALIGN (S%d)" % (2 if i == 3 else i)
             for attempt in range(1 + (i == 1)):
                 digest = hashlib.md5(("%s %d %d" % (run, i, attempt)).encode()).hexdigest()
                 folder = "%s/%s/work/%s/%s" % (w, run, digest[:2], digest[2:])
-                s.file(folder + "/.command.sh", "#!/bin/bash -ue\n%s %s %d.%d %s\n" % (
-                    step, run, i, attempt, STEP_HOW.get(i, "").replace("fail-first", "fail" if not attempt else "")))
+                s.file(folder + "/.command.sh", "#!/bin/bash -ue\n%s %s %d %s\n" % (
+                    step, run, i, STEP_HOW.get(i, "").replace("fail-first", "fail" if not attempt else "")))
                 s.file(folder + "/.command.run", """#!/bin/bash
 ### ---
-### name: 'ALIGN (S{i})'
+### name: '{name}'
 ### ...
-# NEXTFLOW TASK: ALIGN (S{i})
+# NEXTFLOW TASK: {name}
 NXF_ENTRY=${{1:-nxf_main}}
 nxf_date() {{ date +%s%3N; }}
 nxf_mem_watch() {{ ps -e -o pid= -o ppid= | awk '{{print $1}}' | grep -c . >/dev/null; }}
@@ -126,10 +128,10 @@ nxf_main() {{
 	wait $pid || nxf_main_ret=$?
 }}
 $NXF_ENTRY
-""".format(i=i, folder=folder))
+""".format(name=name, folder=folder))
                 s.attempt("%s/%s" % (w, run), str(i), folder, ["/bin/bash", "-ue", ".command.run"])
     s.run_pair("%s/bin/nextflow run main.nf -name happy_{run}" % w)
-    return [Task(run, "%s.%d" % (key, number - 1), None, begin, end, code, pid)
+    return [Task(run, key, "ALIGN", begin, end, code, pid, number, sample="S2" if key == "3" else "S" + key)
             for run in ("a", "b") for key, number, pid, begin, end, code in s.record("%s/%s" % (w, run))], 1
 
 

@@ -259,6 +259,23 @@ mount --bind "$0/cron.d" /etc/cron.d; mount --bind "$0/crontab" /etc/crontab; ex
     return [], None
 
 
+def at(w):
+    """Debian's at, in a mount namespace of its own. The truth is the numbers that at gives the jobs."""
+    step = make_step(w)
+    for run in ("a", "b"):
+        write("%s/%s/job" % (w, run), "%s %s none daemon\n" % (step, run))
+    p = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-ec", """
+mount -t tmpfs none /run; mount -t tmpfs none /var/spool/cron; cd /var/spool/cron
+mkdir -m 1770 atjobs atspool; touch atjobs/.SEQ; chown -R daemon:daemon atjobs atspool
+atd -f & until [ -s /run/atd.pid ]; do sleep .1; done
+at -f "$0/a/job" now 2>"$0/said"; at -f "$0/b/job" now 2>>"$0/said"
+until [ -z "$(find atjobs atspool -type f ! -name .SEQ)" ]; do sleep .1; done; kill $!; wait""", w], start_new_session=True)
+    p.wait(testing.PATIENCE)
+    check("at: both jobs have a number", len(re.findall(r"^job (\d+) at", text(w + "/said"), re.M)) == 2, text(w + "/said"))
+    SAID["at"] = {"a": ("at", ""), "b": ("at", "")}
+    return [], None
+
+
 # ---- Slurm -----------------------------------------------------------------------------------------------------------
 
 def slurm(w):
@@ -304,7 +321,7 @@ def snakemake_slurm(w):
     for run in ("a", "b"):
         write("%s/%s/Snakefile" % (w, run), """
 rule all:
-    input: expand("out/{{s}}", s=range(3)), "out/flaky"
+    input: expand("out/{{s}}", s=range(3)), "out/flaky", "out/second"
 rule sort:
     output: "out/{{s}}"
     resources: mem_mb=20
@@ -314,6 +331,17 @@ rule flaky:
     retries: 1
     resources: mem_mb=20
     shell: "{step} {run} flaky.{{resources.mem_mb}} fail-first && touch {{output}}"
+rule first:
+    output: "out/first"
+    group: "pair"
+    resources: mem_mb=20
+    shell: "{step} {run} pair && touch {{output}}"
+rule second:
+    input: "out/first"
+    output: "out/second"
+    group: "pair"
+    resources: mem_mb=20
+    shell: "{step} {run} pair && touch {{output}}"
 """.format(step=step, run=run))
         write("%s/%s/status" % (w, run), """#!/bin/sh
 case $(scontrol show job $1 | sed -n 's/.*JobState=\\([A-Z]*\\).*/\\1/p') in
@@ -328,12 +356,12 @@ esac
         if not c["WorkDir"].startswith(w + "/"):
             continue
         run = os.path.basename(c["WorkDir"])
-        rule = re.fullmatch(r"snakejob\.(\w+)\.\d+\.sh", c["Name"]).group(1)
+        rule = re.fullmatch(r"snakejob\.(\w+)\.[\w-]+\.sh", c["Name"]).group(1)
         log = text(glob.glob("%s/%s/.snakemake/log/*.log" % (w, run))[0])
         # The engine's log says which wildcard each job has.
         wildcard = re.search(r"Submitted job (\d+) with external jobid '%s'" % c["JobId"], log)
-        of = re.search(r"rule %s:\n(?:    .*\n)*?    jobid: %s\n(?:    .*\n)*?    wildcards: s=(\d+)" % (rule, wildcard.group(1)), log)
-        key = "sort." + of.group(1) if of else "flaky.20"
+        of = wildcard and re.search(r"rule %s:\n(?:    .*\n)*?    jobid: %s\n(?:    .*\n)*?    wildcards: s=(\d+)" % (rule, wildcard.group(1)), log)
+        key = "sort." + of.group(1) if of else {"flaky": "flaky.20"}.get(rule, rule)
         tasks.append(Task(run, key, rule, job=c["JobId"], code=int(c["ExitCode"].split(":")[0]),
                           attempt=1 + sum((t.run, t.key) == (run, key) for t in tasks), requested_memory_bytes=20 << 20,
                           granted_memory_bytes=20 << 20, granted_source="job", **({"sample": "s=" + of.group(1)} if of else {})))
@@ -367,7 +395,7 @@ def image_of(images, w, run, key):
 
 
 KEYED = ("slurm", "airflow", "jenkins")  # a run that a key joins may stay open after its last process, for the next one
-NO_TASKS = ("cron", "luigi", "systemd")  # no exec shows where a task begins
+NO_TASKS = ("cron", "at", "luigi", "systemd")  # no exec shows where a task begins
 
 
 def judge(engine, w, truth, tolerance, out):
@@ -375,7 +403,7 @@ def judge(engine, w, truth, tolerance, out):
     name = "snakemake" if engine == "snakemake-slurm" else engine
     for record in records(out):
         stream, f = record.get("stream"), fields_of(record)
-        if stream == "run" and f.get("engine") == name and f["cwd"].startswith(w + "/"):  # not another make on this host
+        if stream == "run" and f.get("engine") == name and (f["cwd"].startswith(w + "/") or engine == "at"):  # not another make on this host
             runs[f["run"]] = f
         elif stream == "task" and f.get("engine") == name:
             tasks.append(f)
@@ -384,16 +412,20 @@ def judge(engine, w, truth, tolerance, out):
     # skepd sends a task's record again when its name arrives late: the later record replaces the first
     tasks = list({f["task_id"]: f for f in tasks if f["run"] in runs}.values())
     folder = {r: os.path.basename(f["cwd"]) for r, f in runs.items()}
+    said = [line.split() for line in text(w + "/pids").splitlines()]
+    if engine == "at":  # starts each job in /: the run is that of its processes
+        for pid, run, key in said:
+            of = image_of(images.get(int(pid), []), w, run, key).get("run")
+            folder[of] = "".join(sorted({run, folder.get(of, run)}))
     check("%s: two runs, each in its folder" % engine, sorted(folder.values()) == ["a", "b"], folder)
     if engine not in KEYED:
         check("%s: both runs have ended" % engine, all(f["state"] == "ended" for f in runs.values()))
 
     if engine in SAID:
-        named = {folder[r]: (f["name"], f["pipeline"]) for r, f in runs.items()}
+        named = {folder[r]: (f["name"], f.get("pipeline", "")) for r, f in runs.items()}
         check("%s: the runs' names and pipelines" % engine, named == SAID[engine], (named, SAID[engine]))
 
     # which processes said that they belong to which task, and where skepd has them
-    said = [line.split() for line in text(w + "/pids").splitlines()]
     right_run = right_task = 0
     task_of, missed = {}, []
     for pid, run, key in said:
@@ -432,9 +464,9 @@ def judge(engine, w, truth, tolerance, out):
     for t in truth:
         mine = [by_id[i] for i in task_of.get((t.run, t.key), ()) if i in by_id]
         mine.sort(key=lambda f: seconds(f["start_ns"] if "start_ns" in f else f["start"]))
-        if t.attempt and len(mine) >= t.attempt:
-            bad += mine[t.attempt - 1].get("attempt") != t.attempt
-            mine = [mine[t.attempt - 1]]
+        if t.attempt and mine:
+            mine = [mine[min(t.attempt, len(mine)) - 1]]
+            bad += mine[0].get("attempt") != t.attempt
         if t.name and mine:
             names += 1
             # a name that only a running job shows: a short job keeps that of its program

@@ -122,6 +122,10 @@ static void tests_of_an_entry(void **state)
 			     "\"tests\": [ { \"argv\": [\"/bin/xx\"], \"cwd\": \"/d\", \"files\": { \"/d/head\": \"a\\nb\\n# c\\n\" }, "
 			     "\"task\": { \"name\": \"c\" } } ]"),
 		  "tests[0]: task.name is not known, not \"c\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"{parent.argv.1}\" }, \"facts\": [ { \"lines\": 1, \"re\": \"# (?<name>.*)$\" } ] } ], "
+			     "\"tests\": [ { \"argv\": [\"/bin/xx\"], \"parent\": { \"argv\": [\"sh\", \"/d/job\"] }, "
+			     "\"files\": { \"/d/job\": \"# a\\n\" }, \"task\": { \"name\": \"a\" } } ]"),
+		  NULL },
 		{ ENTRY(HEAD "\"tests\": [ { \"argv\": [\"x\"], \"rum\": {} } ]"), "unknown key \"rum\"" },
 		{ ENTRY(HEAD "\"tests\": [ { \"argv\": [\"x\"] } ]"), "expects nothing" },
 	};
@@ -178,6 +182,7 @@ static void errors(void **state)
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(.)\" } ] } ]"), "has no named group" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(?<nam>.)\" } ] } ]"), "there is no fact \"nam\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cvd}\", \"as\": \"name\" } ] } ]"), "{cvd} is no text of a process" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{parent.child}\", \"as\": \"name\" } ] } ]"), "{parent.child} is no text of a process" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cwd\", \"as\": \"name\" } ] } ]"), "is no text of a process" },
 		{ ENTRY(HEAD "\"task\": { }"), "give a list" },
 		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"root\": true } ]"), "run[0].root: has a meaning for marks of tasks" },
@@ -270,6 +275,7 @@ static void a_site_overrides(void **state)
 						  .argv = { argv, sizeof(argv) } } };
 	struct recognizer_found found[RECOGNIZER_CLASSES];
 	struct recognizers *r;
+	struct tools *tools;
 	struct diag diag;
 
 	(void)state;
@@ -280,6 +286,11 @@ static void a_site_overrides(void **state)
 	assert_int_equal(recognizers_run(r, &s, found), 1);
 	assert_ptr_equal(found[0].entry, recognizers_find(r, "snakemake"));
 	assert_ptr_equal(found[0].entry, recognizers_at(r, recognizers_count(r) - 1));
+	tools = tools_new(NULL, &diag);
+	recognizers_test(r, tools, false, &diag); /* tests of the built-in entry would fail */
+	diag_print(&diag, stderr);
+	assert_int_equal(diag.n_errors, 0);
+	tools_free(tools);
 	recognizers_unref(r);
 	diag_clear(&diag);
 }

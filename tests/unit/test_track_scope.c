@@ -1546,6 +1546,67 @@ static void named_at_the_begin(void **state)
 	assert_true(task_of(21)->r.requested_cpus > 3.9 && task_of(21)->r.requested_cpus < 4.1);
 }
 
+/* A task of Nextflow in the work directory with this digit; its script has the name. */
+static void task_in(uint32_t pid, char digit, const char *name)
+{
+	char cwd[] = "/data/x/work/4e/?123456789abcdef0123456789abcd", script[64];
+	struct skep_str head = { script, 0, 0 };
+
+	*strchr(cwd, '?') = digit;
+	start(pid, 20, "/bin/bash", cwd, "/bin/bash\n-ue\n.command.run\n");
+	wait_ms(250);
+	head.len = head.total = (uint32_t)snprintf(script, sizeof(script), "#!/bin/bash\n### name: '%s'\n", name);
+	assert_non_null(asked.token);
+	track_file_answer(asked.token, 0, &head, ++now);
+	asked.token = NULL;
+}
+
+/* The names of two tasks may be equal: the second is another attempt if the first one failed. */
+static void an_attempt_by_failures(void **state)
+{
+	char *saved;
+	size_t size;
+
+	(void)state;
+	start(20, 10, "/usr/lib/jvm/java", "/data/x", "java\nnextflow.cli.Launcher\nrun\nmain.nf\n");
+	task_in(21, '0', "FASTQC (S1)");
+	task_in(22, '1', "FASTQC (S1)"); /* a lane of the same sample */
+	end(22, 0);
+	end(21, 1 << 8);
+	task_in(23, '2', "FASTQC (S2)");
+	task_in(24, '3', "FASTQC (S1)");
+
+	saved = fixture_save(f.track, &size);
+	fixture_close(&f);
+	fixture_open(&f, false, now);
+	f.track->env.read_file = on_file;
+	fixture_load(f.track, saved, size);
+	saved_restore(f.track);
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
+	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
+	tell_live(&f, now, 23, 23, 20, 20, 0, 0);
+	tell_live(&f, now, 24, 24, 20, 20, 0, 0);
+	track_sweep_end(f.track, true, now);
+	saved_settle(f.track, now);
+	end(24, 2 << 8); /* before the file is read again */
+	f.track->env.read_file = NULL;
+	track_late_over(f.track);
+	f.track->env.read_file = on_file;
+	task_in(25, '4', "FASTQC (S1)");
+	end(25, 0);
+	task_in(26, '5', "FASTQC (S1)");
+	end(26, 0);
+	end(23, 0);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(task_of(23)->r.attempt, 1);
+	assert_int_equal(task_of(24)->r.attempt, 2);
+	assert_int_equal(task_of(25)->r.attempt, 3);
+	assert_int_equal(task_of(26)->r.attempt, 1);
+}
+
 /* What waits leaves with its first name when skepd stops, and when the next skepd takes it over. */
 static void a_name_and_a_restart(void **state)
 {
@@ -1911,6 +1972,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(named_after_its_record, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_by_another_attempt, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_at_the_begin, open_files, close_it),
+		cmocka_unit_test_setup_teardown(an_attempt_by_failures, open_files, close_it),
 		cmocka_unit_test_setup_teardown(a_name_and_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(files_of_a_hostile_user, open_files, close_it),
 		cmocka_unit_test_setup_teardown(jobs_of_a_shell, open_shell, close_shell),
