@@ -202,7 +202,7 @@ void track_late_begin(struct track *t, const struct proc *p, const struct scope 
 void track_late_end(struct track *t, struct late *w)
 {
 	w->tries = 0;
-	/* A file that was there at the begin is due since then: attempts of a task are counted in the order of requests. */
+	/* A file that was there at the begin is due since then: attempts are counted in the order of requests. */
 	if (w->file.where || w->due_ns > t->now_ns)
 		w->due_ns = t->now_ns + tries_ns[0];
 }

@@ -135,7 +135,8 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 		}
 	/* Of two rows of a task ClickHouse keeps the row with the later time, even if that row arrives first. */
 	if (task->ended && (task->name != name || task->attempt != attempt || task->sample != sample ||
-			    task->name_source != source || memcmp(&task->requested, &requested, sizeof(requested)) != 0))
+			    task->name_source != source ||
+			    memcmp(&task->requested, &requested, sizeof(requested)) != 0))
 		record_out(t, task, t->now_ns);
 }
 

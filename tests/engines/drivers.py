@@ -85,8 +85,8 @@ def make_cgroup(path):
 
 def nextflow(w, step, jobs, Task):
     """Local executor. Tree and files: modules/nextflow/src/main/resources/nextflow/executor/command-run.txt of nextflow 05d79d1
-    and LocalTaskHandler; with tracing, so .command.run starts itself a second time. A retry has a work directory of its own, and
-    the same name; so have the tasks 2 and 3, which nobody tried again."""
+    and LocalTaskHandler; with tracing, so .command.run starts itself a second time. A retry has a work directory of its
+    own, and the same name; so have the tasks 2 and 3, which nobody tried again."""
     s = Stand(w, step)
     java = s.install("java")
     s.install("nextflow", '#!/bin/bash\nexec -a java %s -cp %s/nextflow-all.jar nextflow.cli.Launcher "$@"\n' % (java, w))
