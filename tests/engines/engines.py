@@ -498,9 +498,10 @@ def judge(engine, w, truth, tolerance, out):
 
 
 def known(pid):
-    """skepd has read what the process executes."""
+    """What skepd says about the process; None: it has not read the fork."""
     command = [os.environ["SKEP"], "recognize", "--json", "--socket", top + "/sock", str(pid)]
-    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(answer.stdout) if answer.returncode == 0 else None
 
 
 def recognize():
@@ -513,9 +514,12 @@ def recognize():
 
     found = child(str(shell.pid), "xargs")
     children = child(found[0], "sleep")
-    until(lambda: known(children[0]), "skep recognize")
-    answer = subprocess.run([skep, "recognize", "--json", "--socket", top + "/sock", children[0]], stdout=subprocess.PIPE)
-    a = json.loads(answer.stdout)
+
+    def in_task():  # skepd has read the exec, too
+        said = known(children[0])
+        return said if said and said["task"] else None
+
+    a = until(in_task, "skep recognize")
     check("skep recognize: run, task and the recognizer's place",
           a["run"]["engine"] == "xargs" and a["task"]["name"] == "sleep" and a["scopes"][-1]["begins_tasks"] and
           a["scopes"][-1]["file"].startswith("workflows.d/launcher.json") and a["scopes"][-1]["pid"] == int(found[0]), a)
