@@ -65,6 +65,12 @@ int spool_encode(struct spool_code *, const struct skep_batch *, const void **re
 int spool_decode(struct spool_code *, const void *body, size_t size, const struct spool_taker *, void *arg, char *why,
 		 size_t why_size);
 
+/* One zstd frame of any bytes, with a checksum; *ret is borrowed until the next call. 0, -ENOMEM. */
+int spool_pack(struct spool_code *, const void *data, size_t size, const void **ret, size_t *ret_size);
+/* *ret is borrowed until the next call. 0; -EBADMSG: why has the reason; -ENOMEM. */
+int spool_unpack(struct spool_code *, const void *body, size_t size, const void **ret, size_t *ret_size, char *why,
+		 size_t why_size);
+
 /* Have both streams the same fields (name, type) in the same order? */
 bool spool_same_fields(const struct skep_stream *a, const struct skep_stream *b);
 

@@ -101,10 +101,10 @@ typedef int (*spool_dead_fn)(void *arg, int64_t number, uint64_t batch, const ch
 int spool_dead(struct spool_db *, spool_dead_fn, void *arg);
 int spool_dead_drop(struct spool_db *, const char *sink, uint64_t *ret_n); /* sink NULL: of all sinks */
 
-/* Stores the line of a process. line NULL: the process has ended, deletes its line. */
-int spool_process_put(struct spool_db *, const struct skep_upid *, const char *line);
-int spool_process_clear(struct spool_db *);
-int spool_processes(struct spool_db *, int (*cb)(void *arg, const char *line), void *arg);
+/* Stores a chunk of the saved state behind those before; whole: in their place. */
+int spool_chunk_put(struct spool_db *, const void *body, size_t size, bool whole);
+/* Calls cb for each chunk, in their order. */
+int spool_chunks(struct spool_db *, int (*cb)(void *arg, const void *body, size_t size), void *arg);
 int spool_state_put(struct spool_db *, const char *name, const void *value, size_t size);
 /* *ret: the value, which the caller frees; NULL: no value of that name. */
 int spool_state_get(struct spool_db *, const char *name, void **ret, size_t *ret_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/db_state.c - the collector's saved state at the last commit: a line for each process, and a few values by name.
+ * spool/db_state.c - the collector's saved state at the last commit: chunks, and a few values by name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,37 +8,28 @@
 
 #include "spool/db_priv.h"
 
-int spool_process_put(struct spool_db *db, const struct skep_upid *upid, const char *line)
+int spool_chunk_put(struct spool_db *db, const void *body, size_t size, bool whole)
 {
 	sqlite3_stmt *s;
-	int err =
-		line ? db_statement(db, DB_PROCESS_PUT,
-				    "INSERT OR REPLACE INTO process (pid, start_ns, line) VALUES (?1, ?2, ?3)", &s)
-		     : db_statement(db, DB_PROCESS_DELETE, "DELETE FROM process WHERE pid = ?1 AND start_ns = ?2", &s);
+	int err = whole ? db_exec(db, "DELETE FROM chunk") : 0;
 
-	if (err < 0)
+	if (err == 0)
+		err = db_statement(db, DB_CHUNK_PUT, "INSERT INTO chunk (body) VALUES (?1)", &s);
+	if (err != 0)
 		return err;
-	sqlite3_bind_int64(s, 1, upid->pid);
-	sqlite3_bind_int64(s, 2, (sqlite3_int64)upid->start_ns);
-	if (line)
-		sqlite3_bind_text(s, 3, line, -1, SQLITE_STATIC);
+	sqlite3_bind_blob64(s, 1, body, size, SQLITE_STATIC);
 	return db_run(db, s);
 }
 
-int spool_process_clear(struct spool_db *db)
-{
-	return db_exec(db, "DELETE FROM process");
-}
-
-int spool_processes(struct spool_db *db, int (*cb)(void *arg, const char *line), void *arg)
+int spool_chunks(struct spool_db *db, int (*cb)(void *arg, const void *body, size_t size), void *arg)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(db->sql, "SELECT line FROM process ORDER BY start_ns", -1, &s, NULL), err = 0;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT body FROM chunk ORDER BY id", -1, &s, NULL), err = 0;
 
 	while (err == 0 && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
 		rc = sqlite3_step(s);
-		if (rc == SQLITE_ROW && sqlite3_column_text(s, 0))
-			err = cb(arg, (const char *)sqlite3_column_text(s, 0));
+		if (rc == SQLITE_ROW)
+			err = cb(arg, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
 	}
 	if (err == 0)
 		err = db_fail(db, rc);

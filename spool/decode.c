@@ -413,13 +413,11 @@ static int take_all(struct spool_code *c, struct bytes_in *in, const struct spoo
 	return err;
 }
 
-int spool_decode(struct spool_code *c, const void *body, size_t size, const struct spool_taker *taker, void *arg,
-		 char *why, size_t why_size)
+int spool_unpack(struct spool_code *c, const void *body, size_t size, const void **ret, size_t *ret_size, char *why,
+		 size_t why_size)
 {
 	unsigned long long raw = ZSTD_getFrameContentSize(body, size);
-	struct bytes_in in;
 	size_t got;
-	int err;
 
 	if (raw == ZSTD_CONTENTSIZE_ERROR || raw == ZSTD_CONTENTSIZE_UNKNOWN || raw > SPOOL_RAW_MAX) {
 		snprintf(why, why_size, "it is not a zstd frame of at most %u MiB", SPOOL_RAW_MAX >> 20);
@@ -434,7 +432,22 @@ int spool_decode(struct spool_code *c, const void *body, size_t size, const stru
 		snprintf(why, why_size, "%s", ZSTD_getErrorName(got));
 		return -EBADMSG;
 	}
-	in = (struct bytes_in){ .begin = c->raw.at, .at = c->raw.at, .end = c->raw.at + got };
+	*ret = c->raw.at;
+	*ret_size = got;
+	return 0;
+}
+
+int spool_decode(struct spool_code *c, const void *body, size_t size, const struct spool_taker *taker, void *arg,
+		 char *why, size_t why_size)
+{
+	const void *raw;
+	struct bytes_in in;
+	size_t got;
+	int err = spool_unpack(c, body, size, &raw, &got, why, why_size);
+
+	if (err < 0)
+		return err;
+	in = (struct bytes_in){ .begin = raw, .at = raw, .end = (const unsigned char *)raw + got };
 	err = take_all(c, &in, taker, arg);
 	if (err == -ENOTSUP) {
 		in.at = in.begin;

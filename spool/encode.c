@@ -173,12 +173,27 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 	return b->err;
 }
 
+int spool_pack(struct spool_code *c, const void *data, size_t size, const void **ret, size_t *ret_size)
+{
+	size_t packed = ZSTD_compressBound(size);
+
+	c->frame.len = 0;
+	c->frame.err = 0;
+	if (!bytes_need(&c->frame, packed))
+		return -ENOMEM;
+	packed = ZSTD_compress2(c->compress, c->frame.at, c->frame.room, data, size);
+	if (ZSTD_isError(packed))
+		return -ENOMEM; /* no other cause: the buffer is large enough, and spool_code_new set the parameters */
+	*ret = c->frame.at;
+	*ret_size = packed;
+	return 0;
+}
+
 int spool_encode(struct spool_code *c, const struct skep_batch *batch, const void **ret, size_t *ret_size,
 		 size_t *ret_raw)
 {
 	struct bytes_out *b = &c->raw;
 	const char *const head[] = { batch->key, batch->boot_id, batch->host_name, batch->kernel };
-	size_t size;
 	int err;
 
 	if (batch->n > SPOOL_RECORDS_MAX)
@@ -205,16 +220,8 @@ int spool_encode(struct spool_code *c, const struct skep_batch *batch, const voi
 		return b->err;
 	if (b->len > SPOOL_RAW_MAX)
 		return -E2BIG;
-	size = ZSTD_compressBound(b->len);
-	c->frame.len = 0;
-	c->frame.err = 0;
-	if (!bytes_need(&c->frame, size))
+	if (spool_pack(c, b->at, b->len, ret, ret_size) < 0)
 		return -ENOMEM;
-	size = ZSTD_compress2(c->compress, c->frame.at, c->frame.room, b->at, b->len);
-	if (ZSTD_isError(size))
-		return -ENOMEM; /* no other cause: the buffer is large enough, and spool_code_new set the parameters */
-	*ret = c->frame.at;
-	*ret_size = size;
 	if (ret_raw)
 		*ret_raw = b->len;
 	return 0;

@@ -43,13 +43,12 @@ CREATE TABLE dead (
 	body BLOB NOT NULL
 );
 
--- One line of what is carried over, for each process that lived at the last commit (core/process/saved.h).
-CREATE TABLE process (
-	pid INTEGER NOT NULL,
-	start_ns INTEGER NOT NULL,
-	line TEXT NOT NULL,
-	PRIMARY KEY (pid, start_ns)
-) WITHOUT ROWID;
+-- What the next skepd is to know of live processes, runs and tasks (core/process/saved.h): the first chunk has all, the
+-- others what changed with each commit since.  A body is one zstd frame with a checksum.
+CREATE TABLE chunk (
+	id INTEGER PRIMARY KEY,
+	body BLOB NOT NULL
+);
 
 CREATE TABLE state (
 	name TEXT PRIMARY KEY,

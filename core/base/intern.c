@@ -92,6 +92,7 @@ const struct interned *intern_get(struct intern *in, const struct skep_str *str)
 	s->refs = 1;
 	s->len = str->len;
 	s->total = total;
+	s->saved = 0;
 	memcpy(s->text, str->ptr, str->len);
 	s->text[str->len] = '\0';
 	s->next = in->buckets[hash & (in->n_buckets - 1)];

@@ -15,6 +15,7 @@ struct interned {
 	struct interned *next;
 	uint32_t hash, refs;
 	uint32_t len, total; /* total > len: it was cut */
+	uint64_t saved;      /* its number in the saved state (core/base/saved_as.h) */
 	char text[];         /* len bytes and a NUL */
 };
 

@@ -434,14 +434,13 @@ int collector_start(struct collector *c, struct diag *diag)
 	if (!c->track)
 		return -EINVAL;
 	if (collector_spool_restore(c)) {
-		saved_restore(c->track);
-		saved_findings_read(c->track, c->left.findings, c->left.findings_size, clock_boot_ns());
+		saved_restore(c->track, clock_boot_ns());
 		if (c->rule_eval && rule_eval_rules(c->rule_eval))
 			/* this skepd's rules may differ from the previous one's */
 			track_reevaluate(c->track, clock_boot_ns());
 	}
 	if (delivery_spooled(c->delivery)) {
-		track_keep(c->track, false);
+		track_keep(c->track);
 		c->whole_due = true;
 	}
 	/* Sinks first, so that records which probes emit at once have a queue. */

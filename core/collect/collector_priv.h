@@ -62,16 +62,21 @@ struct marked {
 	struct skep_mark mark;
 };
 
+/* A chunk, as the spool stores it. */
+struct left_chunk {
+	struct left_chunk *next;
+	size_t size;
+	unsigned char body[];
+};
+
 /* What the previous skepd saved in the spool. */
 struct left {
-	char *lines;      /* in the format of core/process/saved.h; NULL: nothing of this boot */
-	size_t lines_size;
+	struct left_chunk *chunks, *last; /* of the state (core/process/saved.h); NULL: nothing of this boot */
+	struct spool_code *code; /* unpacks them */
 	void *samples;
 	size_t samples_size;
 	void *facets;
 	size_t facets_size;
-	void *findings;
-	size_t findings_size;
 	unsigned unread; /* pieces that this skepd could not read */
 	char why[256]; /* why the spool could not be opened; "": no error */
 };

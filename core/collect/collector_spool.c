@@ -14,10 +14,7 @@
 #include "core/base/log.h"
 #include "core/delivery/spooler.h"
 
-#define VALUE_RUNS "runs"       /* core/process/saved.h: the first line, and the runs */
-#define VALUE_ATTEMPTS "attempts" /* how often each task began (saved_attempts) */
 #define VALUE_SAMPLES "samples" /* the sampled counters (saved_samples) */
-#define VALUE_FINDINGS "findings" /* saved_findings */
 #define VALUE_FACETS "facets"   /* saved_facets */
 
 /* A probe's mark, as the spool stores it. */
@@ -63,62 +60,6 @@ static void add_mark(struct collector *c, struct delivery_commit *commit, struct
 	c->marked = m;
 }
 
-static void add_line(void *arg, const struct skep_upid *upid, char *text)
-{
-	delivery_commit_line(arg, upid, text);
-}
-
-static void add_runs(struct collector *c, struct delivery_commit *commit)
-{
-	size_t size = 0;
-	char *text = NULL;
-	FILE *file = open_memstream(&text, &size);
-	int err = file ? saved_head(c->track, file, c->boot_id) : -ENOMEM;
-
-	if (file && fclose(file) != 0)
-		err = -EIO;
-	if (err == 0)
-		delivery_commit_value(commit, VALUE_RUNS, text, size);
-	else
-		track_unsaved(c->track, track_runs(c->track)->n + 1);
-	free(text);
-}
-
-/*
- * Saves how often each task was tried.  In runs with many tasks these counts are much larger than the runs' lines: then
- * only commits with samples save them, and a killed skepd loses the counts since the last such commit.
- */
-static void add_attempts(struct collector *c, struct delivery_commit *commit, bool all)
-{
-	size_t size = 0;
-	char *text = NULL;
-	FILE *file = open_memstream(&text, &size);
-	bool any = false;
-	int err = file ? saved_attempts(c->track, file, all, !c->samples_due, &any) : -ENOMEM;
-
-	if (file && fclose(file) != 0)
-		err = -EIO;
-	if (err < 0)
-		track_unsaved(c->track, 1);
-	else if (any)
-		delivery_commit_value(commit, VALUE_ATTEMPTS, text, size);
-	free(text);
-}
-
-/* With the record of a finding, its state: neither is stored without the other. */
-static void add_findings(struct collector *c, struct delivery_commit *commit, bool all)
-{
-	char *text;
-	int err = saved_findings(c->track, all || c->samples_due, &text);
-
-	if (err < 0)
-		track_unsaved(c->track, 1);
-	else if (text)
-		delivery_commit_value(commit, VALUE_FINDINGS, text, strlen(text));
-	if (err == 0)
-		free(text);
-}
-
 /*
  * Most processes live for less than a commit's second.  A process whose record leaves before the commit needs no line
  * in the saved state, and no removal of that line in the next commit.
@@ -134,24 +75,19 @@ static void prepare(void *arg)
 static void collect(void *arg, struct delivery_commit *commit)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
-	bool whole = c->whole_due;
+	struct saved_chunk chunk;
 	size_t size;
 	void *samples;
 
 	if (!c->track || !track_keeps(c->track))
 		return; /* not started yet: the previous skepd's state stays valid */
-	if (c->whole_due) {
-		c->whole_due = false;
-		c->samples_due = true;
-		delivery_commit_clear(commit);
-		track_keep(c->track, true);
-	}
+	c->samples_due |= c->whole_due;
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		add_mark(c, commit, inst);
-	saved_changed(c->track, add_line, commit);
-	add_runs(c, commit);
-	add_attempts(c, commit, whole);
-	add_findings(c, commit, whole);
+	saved_chunk(c->track, c->boot_id, c->whole_due, c->samples_due, &chunk);
+	c->whole_due = false;
+	if (chunk.size)
+		delivery_commit_chunk(commit, chunk.bytes, chunk.size, chunk.whole);
 	if (!c->samples_due)
 		return;
 	if (saved_samples(c->track, &samples, &size) < 0) {
@@ -176,8 +112,10 @@ static void committed(void *arg, uint64_t number, bool durable)
 	struct delivery_spool_state state;
 
 	delivery_spool_state(c->delivery, &state);
+	if (c->track)
+		saved_stored(c->track, durable);
 	/* a replaced file has only the changes since, so the next commit stores everything */
-	if (!durable || state.replaced != c->spool_replaced)
+	if (state.replaced != c->spool_replaced)
 		c->whole_due = true;
 	c->spool_replaced = state.replaced;
 	while (*at) {
@@ -201,86 +139,105 @@ static void committed(void *arg, uint64_t number, bool durable)
 
 /* ---- state of the previous skepd ---------------------------------------------------- */
 
-static int line_out(void *arg, const char *line)
+static int keep_chunk(void *arg, const void *body, size_t size)
 {
-	return fprintf(arg, "%s\n", line) < 0 ? -ENOMEM : 0;
+	struct collector *c = arg;
+	struct left_chunk *chunk = malloc(sizeof(*chunk) + size);
+
+	if (!chunk)
+		return -ENOMEM;
+	chunk->next = NULL;
+	chunk->size = size;
+	memcpy(chunk->body, body, size);
+	*(c->left.chunks ? &c->left.last->next : &c->left.chunks) = chunk;
+	c->left.last = chunk;
+	return 0;
 }
 
+static void drop_chunks(struct collector *c)
+{
+	while (c->left.chunks) {
+		struct left_chunk *next = c->left.chunks->next;
+
+		free(c->left.chunks);
+		c->left.chunks = next;
+	}
+}
+
+/* Says that the state cannot be read, and drops it. */
+static void unreadable(struct collector *c, const char *why)
+{
+	c->left.unread++;
+	log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
+		    c->options.spool->path, why);
+	drop_chunks(c);
+}
+
+static bool of_this_boot(struct collector *c, struct spool_code *code, const struct left_chunk *first)
+{
+	const void *bytes;
+	size_t size;
+	char why[128];
+	int err = spool_unpack(code, first->body, first->size, &bytes, &size, why, sizeof(why));
+
+	if (err < 0)
+		unreadable(c, err == -ENOMEM ? strerror(ENOMEM) : why);
+	return err == 0 && saved_of_boot(bytes, size, c->boot_id);
+}
+
+static void read_value(struct collector *c, struct spool_db *db, const char *name, void **ret, size_t *ret_size)
+{
+	if (spool_state_get(db, name, ret, ret_size) == 0)
+		return;
+	*ret = NULL;
+	c->left.unread++;
+	log_warning("%s: cannot read the saved %s: %s; samples of the last interval are missing", c->options.spool->path,
+		    name, spool_why(db));
+}
+
+/* The chunks stay packed until the probes have said which facets there are. */
 static void read_left(struct collector *c, struct spool_db *db)
 {
-	size_t size;
-	void *runs, *attempts = NULL;
-	FILE *file;
-	int err = spool_state_get(db, VALUE_RUNS, &runs, &size);
+	int err = spool_chunks(db, keep_chunk, c);
 
-	if (err < 0) {
-		c->left.unread++;
-		log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
-			    c->options.spool->path, spool_why(db));
-	}
-	/* The first line names the boot.  No process of another boot lives. */
-	if (err < 0 || !runs || !strstr(runs, c->boot_id)) {
-		free(runs);
+	c->left.code = c->left.chunks ? spool_code_new() : NULL;
+	if (err < 0 || (c->left.chunks && !c->left.code)) {
+		unreadable(c, err < 0 && err != -ENOMEM ? spool_why(db) : strerror(ENOMEM));
 		return;
 	}
-	file = open_memstream(&c->left.lines, &c->left.lines_size);
-	if (file) {
-		fwrite(runs, 1, size, file);
-		err = spool_state_get(db, VALUE_ATTEMPTS, &attempts, &size);
-		if (err == 0 && attempts)
-			fwrite(attempts, 1, size, file);
-		free(attempts);
-		if (err == 0)
-			err = spool_processes(db, line_out, file);
-		if (fclose(file) != 0 && err == 0)
-			err = -ENOMEM;
-	}
-	free(runs);
-	if (!file || err < 0) {
-		c->left.unread++;
-		log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
-			    c->options.spool->path, !file || err == -ENOMEM ? strerror(ENOMEM) : spool_why(db));
-		free(c->left.lines);
-		c->left.lines = NULL;
-	}
-	if (c->left.lines && spool_state_get(db, VALUE_SAMPLES, &c->left.samples, &c->left.samples_size) < 0) {
-		c->left.samples = NULL;
-		c->left.unread++;
-		log_warning(
-			"%s: cannot read the saved samples: %s; the next sample of each process covers its whole life",
-			c->options.spool->path, spool_why(db));
-	}
-	if (c->left.lines && spool_state_get(db, VALUE_FINDINGS, &c->left.findings, &c->left.findings_size) < 0) {
-		c->left.findings = NULL;
-		c->left.unread++;
-		log_warning("%s: cannot read the saved findings: %s; skepd reports open findings again",
-			    c->options.spool->path, spool_why(db));
-	}
-	if (c->left.lines && spool_state_get(db, VALUE_FACETS, &c->left.facets, &c->left.facets_size) < 0) {
-		c->left.facets = NULL;
-		c->left.unread++;
-		log_warning("%s: cannot read the saved facets: %s; samples of the last interval are missing",
-			    c->options.spool->path, spool_why(db));
-	}
+	/* No process of another boot lives. */
+	if (c->left.chunks && !of_this_boot(c, c->left.code, c->left.chunks))
+		drop_chunks(c);
+	if (!c->left.chunks)
+		return;
+	read_value(c, db, VALUE_SAMPLES, &c->left.samples, &c->left.samples_size);
+	read_value(c, db, VALUE_FACETS, &c->left.facets, &c->left.facets_size);
 }
 
 bool collector_spool_restore(struct collector *c)
 {
-	FILE *file;
-	int err;
+	char why[128] = "";
+	int err = 0;
 
 	if (!delivery_spooled(c->delivery))
 		return false;
-	track_unrestored(c->track, c->left.unread);
-	file = c->left.lines ? fmemopen(c->left.lines, c->left.lines_size, "r") : NULL;
-	err = file ? saved_read(c->track, file, c->options.spool->path, c->boot_id) : 0;
-	if (file)
-		fclose(file);
-	if (err < 0) {
-		track_unrestored(c->track, 1);
-		log_warning("%s: %s; starting fresh, so live processes and runs begin "
-			"anew", c->options.spool->path, strerror(-err));
+	while (c->left.chunks && err == 0) {
+		struct left_chunk *chunk = c->left.chunks;
+		const void *bytes;
+		size_t size;
+
+		err = spool_unpack(c->left.code, chunk->body, chunk->size, &bytes, &size, why, sizeof(why));
+		err = err < 0 ? err : saved_read(c->track, bytes, size, why, sizeof(why));
+		c->left.chunks = chunk->next;
+		free(chunk);
 	}
+	err = err < 0 ? err : saved_read_end(c->track);
+	if (err < 0)
+		unreadable(c, err == -ENOMEM ? strerror(ENOMEM) : why);
+	/* A probe that went on behind the saved events would report to a tracker that knows nothing of earlier ones. */
+	for (struct skep_instance *inst = c->instances; inst && err < 0; inst = inst->next)
+		inst->last_mark = (struct skep_mark){ 0 };
+	track_unrestored(c->track, c->left.unread);
 	if (saved_waits(c->track) && c->left.samples)
 		saved_sampled(c->track, c->left.samples, c->left.samples_size);
 	if (saved_waits(c->track) && c->left.facets)
@@ -342,7 +299,7 @@ int collector_spool_open(struct collector *c)
 		return err == -ENOMEM ? err : 0;
 	}
 	read_left(c, spooler_db(spooler));
-	for (struct skep_instance *inst = c->instances; inst && c->left.lines; inst = inst->next)
+	for (struct skep_instance *inst = c->instances; inst && c->left.chunks; inst = inst->next)
 		read_mark(spooler_db(spooler), inst);
 	err = delivery_spool(c->delivery, spooler, &env);
 	if (err < 0)
@@ -361,10 +318,10 @@ void collector_spool(const struct collector *c, struct collector_spool *ret)
 
 void collector_spool_free(struct collector *c)
 {
-	free(c->left.lines);
+	drop_chunks(c);
+	spool_code_free(c->left.code);
 	free(c->left.samples);
 	free(c->left.facets);
-	free(c->left.findings);
 	while (c->marked) {
 		struct marked *next = c->marked->next;
 

@@ -94,9 +94,8 @@ bool delivery_sink_failing(const struct delivery_sink *);      /* offers have fa
 int delivery_spool(struct delivery *, struct spooler *, const struct delivery_spool_env *);
 bool delivery_spooled(const struct delivery *);
 void delivery_commit_soon(struct delivery *);
-/* For env.collect. The commit owns the text and calls free(); NULL: the process has ended. value is copied. */
-void delivery_commit_line(struct delivery_commit *, const struct skep_upid *, char *text);
-void delivery_commit_clear(struct delivery_commit *); /* drops all stored lines */
+/* For env.collect: a chunk of the saved state (whole: in place of those before), and a value.  Both are copied. */
+void delivery_commit_chunk(struct delivery_commit *, const void *chunk, size_t size, bool whole);
 void delivery_commit_value(struct delivery_commit *, const char *name, const void *value, size_t size);
 uint64_t delivery_commit_number(const struct delivery_commit *);
 /*

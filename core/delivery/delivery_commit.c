@@ -53,9 +53,7 @@ void commit_free(struct delivery_commit *c)
 	for (size_t i = 0; i < c->n_cursors; i++)
 		free(c->cursors[i].name);
 	free(c->cursors);
-	for (size_t i = 0; i < c->n_lines; i++)
-		free(c->lines[i].text);
-	free(c->lines);
+	free(c->chunk);
 	for (size_t i = 0; i < c->n_values; i++) {
 		free(c->values[i].name);
 		free(c->values[i].data);
@@ -86,19 +84,16 @@ uint64_t delivery_commit_number(const struct delivery_commit *c)
 	return c->number;
 }
 
-void delivery_commit_line(struct delivery_commit *c, const struct skep_upid *upid, char *text)
+void delivery_commit_chunk(struct delivery_commit *c, const void *chunk, size_t size, bool whole)
 {
-	if (!more((void **)&c->lines, &c->room_lines, c->n_lines, sizeof(*c->lines))) {
-		free(text);
+	c->chunk = malloc(size);
+	if (!c->chunk) {
 		c->err = -ENOMEM;
 		return;
 	}
-	c->lines[c->n_lines++] = (struct commit_line){ *upid, text };
-}
-
-void delivery_commit_clear(struct delivery_commit *c)
-{
-	c->clear = true;
+	memcpy(c->chunk, chunk, size);
+	c->chunk_size = size;
+	c->chunk_whole = whole;
 }
 
 void delivery_commit_value(struct delivery_commit *c, const char *name, const void *value, size_t size)
@@ -187,6 +182,15 @@ static int append(struct delivery_commit *c, struct commit_batch *b, struct spoo
 	return err;
 }
 
+static int put_chunk(struct delivery_commit *c, struct spool_db *db, struct spool_code *code)
+{
+	const void *body;
+	size_t size;
+	int err = spool_pack(code, c->chunk, c->chunk_size, &body, &size);
+
+	return err < 0 ? err : spool_chunk_put(db, body, size, c->chunk_whole);
+}
+
 static int write_all(struct delivery_commit *c, struct spool_db *db, struct spool_code *code)
 {
 	int err = spool_begin(db);
@@ -201,10 +205,8 @@ static int write_all(struct delivery_commit *c, struct spool_db *db, struct spoo
 		err = spool_trim(db, c->trim_lo, c->trim_hi);
 	if (err == 0 && c->expire_ns)
 		err = spool_expire(db, c->expire_ns, c->aged_upto, on_gone, &c->gone);
-	if (err == 0 && c->clear)
-		err = spool_process_clear(db);
-	for (size_t i = 0; i < c->n_lines && err == 0; i++)
-		err = spool_process_put(db, &c->lines[i].upid, c->lines[i].text);
+	if (err == 0 && c->chunk)
+		err = put_chunk(c, db, code);
 	for (size_t i = 0; i < c->n_values && err == 0; i++)
 		err = spool_state_put(db, c->values[i].name, c->values[i].data, c->values[i].size);
 	if (err == 0)

@@ -24,11 +24,6 @@ struct commit_cursor {
 	struct spool_offset place;
 };
 
-struct commit_line {
-	struct skep_upid upid;
-	char *text; /* NULL: the process has ended */
-};
-
 struct commit_value {
 	char *name;
 	void *data;
@@ -55,9 +50,9 @@ struct delivery_commit {
 	uint64_t trim_lo, trim_hi; /* also deletes the ids in (trim_lo, trim_hi] */
 	int64_t expire_ns; /* drops batches made before this time (realtime); 0: none */
 	uint64_t aged_upto; /* only ids up to this one expire: delivery_spool_aged_upto */
-	bool clear; /* deletes the lines of earlier commits first */
-	struct commit_line *lines;
-	size_t n_lines, room_lines;
+	void *chunk; /* of the saved state; NULL: nothing has changed */
+	size_t chunk_size;
+	bool chunk_whole;
 	struct commit_value *values;
 	size_t n_values, room_values;
 	int err; /* before the work: -ENOMEM or 0; afterwards the result of the commit */

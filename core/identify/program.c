@@ -17,7 +17,7 @@ struct program *program_new(struct intern *in, const struct skep_str *exe, const
 		return NULL;
 	p->refs = 1;
 	p->wrapper = wrapper;
-	p->exe_size_bytes = p->exe_modified_ns = 0;
+	p->exe_size_bytes = p->exe_modified_ns = p->saved = 0;
 	p->exe = intern_get(in, exe);
 	p->filename = intern_get(in, filename);
 	p->tool = intern_text(in, tool);

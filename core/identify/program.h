@@ -13,6 +13,7 @@ struct program {
 	bool wrapper;
 	const struct interned *exe, *filename, *tool;
 	uint64_t exe_size_bytes, exe_modified_ns; /* 0: not known */
+	uint64_t saved;      /* its number in the saved state (core/base/saved_as.h) */
 	uint32_t argv_len, argv_total;
 	char argv[];
 };

@@ -5,19 +5,19 @@
 #include "core/process/attempts.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <skep/hash.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct slot {
 	uint64_t hash; /* 0: free */
 	uint32_t count;
+	bool changed;  /* since attempts_saved() */
 };
 
 struct attempts {
 	struct skep_hash_key key; /* users choose the texts */
 	size_t n, room;           /* room: a power of two, at least twice n */
+	bool changed;             /* a slot is */
 	struct slot *slots;
 };
 
@@ -75,7 +75,10 @@ uint32_t attempts_next(struct attempts **at, const struct skep_str *text)
 		a->key = skep_hash_key_new();
 	}
 	slot = slot_for(a, skep_hash(&a->key, text->ptr, text->len) | 1);
-	return slot ? ++slot->count : 0;
+	if (!slot)
+		return 0;
+	slot->changed = a->changed = true;
+	return ++slot->count;
 }
 
 uint32_t attempts_of(const struct attempts *a, const struct skep_str *text)
@@ -85,76 +88,48 @@ uint32_t attempts_of(const struct attempts *a, const struct skep_str *text)
 
 void attempts_clear(struct attempts *a, const struct skep_str *text)
 {
-	if (a && a->room)
-		slot_of(a, skep_hash(&a->key, text->ptr, text->len) | 1)->count = 0;
+	struct slot *slot = a && a->room ? slot_of(a, skep_hash(&a->key, text->ptr, text->len) | 1) : NULL;
+
+	if (!slot || !slot->count)
+		return;
+	slot->count = 0;
+	slot->changed = a->changed = true;
 }
 
-size_t attempts_count(const struct attempts *a)
+void attempts_key(const struct attempts *a, uint64_t ret[2])
 {
-	return a ? a->n : 0;
+	ret[0] = a ? a->key.k0 : 0;
+	ret[1] = a ? a->key.k1 : 0;
 }
 
-/* "KEY,KEY;HASH,COUNT;HASH,COUNT;", all hexadecimal. */
-int attempts_word(const struct attempts *a, size_t most, char **ret)
+void attempts_changed(const struct attempts *a, bool all, void (*cb)(void *arg, uint64_t text, uint32_t count),
+		      void *arg)
 {
-	size_t size = 0;
-	char *word = NULL;
-	FILE *file = open_memstream(&word, &size);
-
-	if (!file)
-		return -ENOMEM;
-	fprintf(file, "%" PRIx64 ",%" PRIx64 ";", a->key.k0, a->key.k1);
-	for (size_t i = 0; i < a->room && most > 0; i++) {
-		if (!a->slots[i].hash)
-			continue;
-		fprintf(file, "%" PRIx64 ",%" PRIx32 ";", a->slots[i].hash, a->slots[i].count);
-		most--;
-	}
-	if (fclose(file) != 0) {
-		free(word);
-		return -ENOMEM;
-	}
-	*ret = word;
-	return 0;
+	for (size_t i = 0; a && (a->changed || all) && i < a->room; i++)
+		if (a->slots[i].hash && (a->slots[i].changed || all))
+			cb(arg, a->slots[i].hash, a->slots[i].count);
 }
 
-/* Reads "A,B;" and moves on.  false: there is no such pair. */
-static bool read_pair(const char **at, uint64_t *ret_a, uint64_t *ret_b)
+void attempts_saved(struct attempts *a)
 {
-	char *end;
-	uint64_t a = strtoull(*at, &end, 16), b;
-
-	if (end == *at || *end != ',')
-		return false;
-	*at = end + 1;
-	b = strtoull(*at, &end, 16);
-	if (end == *at || *end != ';')
-		return false;
-	*at = end + 1;
-	*ret_a = a;
-	*ret_b = b;
-	return true;
+	for (size_t i = 0; a && a->changed && i < a->room; i++)
+		a->slots[i].changed = false;
+	if (a)
+		a->changed = false;
 }
 
-int attempts_read(struct attempts **at, const char *word)
+int attempts_restore(struct attempts **at, const uint64_t key[2], uint64_t text, uint32_t count)
 {
-	struct attempts *a = calloc(1, sizeof(*a));
-	uint64_t hash, count;
+	struct attempts *a = *at ? *at : calloc(1, sizeof(*a));
+	struct slot *slot;
 
 	if (!a)
 		return -ENOMEM;
-	if (!read_pair(&word, &a->key.k0, &a->key.k1)) {
-		attempts_free(a);
-		return -EBADMSG;
-	}
-	while (read_pair(&word, &hash, &count)) {
-		struct slot *slot = hash && count <= UINT32_MAX ? slot_for(a, hash) : NULL;
-
-		if (slot)
-			slot->count = (uint32_t)count;
-	}
-	attempts_free(*at);
 	*at = a;
+	a->key = (struct skep_hash_key){ key[0], key[1] };
+	slot = slot_for(a, text | 1);
+	if (slot)
+		slot->count = count;
 	return 0;
 }
 

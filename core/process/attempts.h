@@ -16,11 +16,15 @@ uint32_t attempts_next(struct attempts **at, const struct skep_str *text);
 /* As counted until now.  a: NULL is fine. */
 uint32_t attempts_of(const struct attempts *a, const struct skep_str *text);
 void attempts_clear(struct attempts *a, const struct skep_str *text); /* begins at 0 again */
-size_t attempts_count(const struct attempts *); /* different tasks; NULL is fine */
-/* Writes the counts of at most so many tasks as one word, which attempts_read() reads.  0 or -ENOMEM. */
-int attempts_word(const struct attempts *, size_t most, char **ret);
-/* *at: NULL before.  0, -ENOMEM, -EBADMSG. */
-int attempts_read(struct attempts **at, const char *word);
+/*
+ * For the saved state: the key of the texts' hashes; calls cb for each text whose count has changed since
+ * attempts_saved(), or for all; gives a count back (0 or -ENOMEM; *at: NULL before).  NULL is fine.
+ */
+void attempts_key(const struct attempts *, uint64_t ret[2]);
+void attempts_changed(const struct attempts *, bool all, void (*cb)(void *arg, uint64_t text, uint32_t count),
+		      void *arg);
+void attempts_saved(struct attempts *);
+int attempts_restore(struct attempts **at, const uint64_t key[2], uint64_t text, uint32_t count);
 struct attempts *attempts_free(struct attempts *);
 
 #endif

@@ -28,8 +28,8 @@
 #define PROC_EXCLUDED 4096u
 #define PROC_SETTLED 8192u  /* its verdict holds for its descendants too: no rule is evaluated for them */
 #define PROC_WRITTEN 16384u /* user space has written its verdict to the verdict map */
-#define PROC_STORED 32768u  /* the spool has a line with its saved state */
-#define PROC_DIRTY 65536u   /* it has changed since that line (saved_changed) */
+#define PROC_STORED 32768u  /* the saved state has it */
+#define PROC_DIRTY 65536u   /* it has changed since the last chunk of the state (saved_chunk) */
 #define PROC_TASK_DYING 131072u /* its task waits for its record */
 #define PROC_ENGINE 524288u     /* executes the program of its innermost scope's engine */
 #define PROC_RECOGNIZED 1048576u /* the recognizers have seen its image */

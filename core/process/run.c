@@ -125,9 +125,10 @@ static void out_of_table(struct runs *runs, const struct run *r)
 	runs->by_id = NULL;
 }
 
-static void destroy(struct intern *intern, struct run *r)
+static void destroy(struct runs *runs, struct run *r)
 {
-	containment_clear(&r->contained, intern);
+	saved_forget(runs->forgotten, &r->saved);
+	containment_clear(&r->contained, runs->intern);
 	ledger_mark_free(r->books);
 	free(r->id);
 	free(r->name);
@@ -173,13 +174,14 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	if (err == 0)
 		err = make_room(runs);
 	if (err < 0) {
-		destroy(runs->intern, r);
+		destroy(runs, r);
 		return err;
 	}
 	r->root_pid = spec->root;
 	r->root_ticks = spec->root_ticks;
 	r->uid = r->owner = spec->uid;
 	r->gid = spec->gid;
+	r->stranger = spec->stranger;
 	r->start_ns = now_ns;
 	r->status = -1;
 	r->next = runs->first;
@@ -200,7 +202,7 @@ void run_free(struct runs *runs, struct run *r)
 			out_of_table(runs, r);
 			break;
 		}
-	destroy(runs->intern, r);
+	destroy(runs, r);
 }
 
 struct run *run_ref(struct run *r)
@@ -229,7 +231,7 @@ void runs_reap(struct runs *runs)
 		}
 		*at = r->next;
 		out_of_table(runs, r);
-		destroy(runs->intern, r);
+		destroy(runs, r);
 	}
 }
 

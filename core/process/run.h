@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "core/base/intern.h"
+#include "core/base/saved_as.h"
 #include "core/identify/recognizer.h"
 #include "core/process/attempts.h"
 #include "core/process/containment.h"
@@ -45,6 +46,7 @@ struct run {
 	uint32_t argv_len;
 	uint32_t argv_total; /* bytes of all arguments, where argv has only the first of them; 0: argv has all */
 	bool restored; /* a previous skepd began it */
+	struct saved_as saved, saved_texts;
 	bool found; /* skepd found it by its engine or session; collector_run_begin() did not begin it */
 	bool alone; /* no caller will call collector_run_end: the run ends when its root does */
 	bool ended; /* its end has been emitted */
@@ -54,6 +56,7 @@ struct run {
 	uint32_t uid;
 	uint32_t gid;   /* the root's group when the run began */
 	uint32_t owner; /* the user who began it by name */
+	bool stranger;  /* of the owner: see run_spec.h */
 	uint64_t start_ns, end_ns;
 	int status; /* of the root, as waitpid gives it; -1: not known */
 	uint64_t rusage_cpu_ns;
@@ -81,6 +84,7 @@ struct runs {
 	size_t n_buckets;   /* a power of two */
 	struct skep_hash_key key;
 	struct intern *intern; /* has the texts of run.contained; NULL: no run has any */
+	struct saved_forgotten *forgotten; /* NULL: nobody saves runs */
 };
 
 /* Adds a run with copies of the spec's texts.  0, -EEXIST (a run has this id), -EINVAL (no id), -ENOMEM. */

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct run_spec {
@@ -21,6 +22,7 @@ struct run_spec {
 	/* the root's start as in /proc/PID/stat, to tell it from an earlier process with that pid; 0: not known */
 	uint64_t root_ticks;
 	uint32_t uid, gid;    /* of the root */
+	bool stranger;        /* of a user who may not see the runs of others */
 	const char *parent; /* id of the run in which this one began; NULL: none */
 	const char *traceparent; /* trace context in which it was started (skep/trace.h); NULL: none */
 };

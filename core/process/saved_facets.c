@@ -2,22 +2,21 @@
 /*
  * core/process/saved_facets.c - saves the facets of all processes in one piece.
  *
- * A sampling probe adds to the facets of each live process at each interval.  If that changed the process's saved line,
- * each interval would write all lines: on a host with 20,000 processes half of skepd's CPU time.  So the line follows
- * only facets of events, and this piece, which the collector saves with the samples, has all facets of that moment.
+ * A sampling probe adds to the facets of each live process at each interval.  If that changed the process's item, each
+ * interval would write the items of all.  So the item follows only facets of events, and this piece, which the
+ * collector saves with the samples, has all facets of that moment.
  *
  * The piece: its time, the names of the columns, then for each process its identity, and for each of its columns the
- * index + 1 and the numbers; 0 ends the process.  A line has the time of the piece before it (SAVED_FACETS_BEFORE), and
- * holds newer facets than that piece.
+ * index + 1 and the numbers; 0 ends the process.  An item has the time of the piece before it (PROCESS_FACETS_AFTER),
+ * and newer facets than that piece.
  */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/process/saved.h"
+#include "core/process/saved_priv.h"
 #include "core/process/track_priv.h"
-#include "spool/bytes.h"
 
 static void put_column(void *arg, uint32_t column, const uint64_t bits[FACET_KEPT])
 {
@@ -57,44 +56,41 @@ int saved_facets(struct track *t, void **ret, size_t *ret_size)
 	return b.err;
 }
 
-/* Reads a process's columns into an object as the line has them.  NULL: no memory, or the bytes are damaged. */
-static json_t *take_columns(struct bytes_in *in, const char *const *names, uint64_t n_names)
+/* Reads a process's columns.  false: the bytes are damaged, or no memory. */
+static bool take_columns(struct track *t, struct bytes_in *in, const char *const *names, uint64_t n_names,
+			 struct facet_values **ret)
 {
-	json_t *facets = json_object();
-
-	for (uint64_t column; facets && (column = bytes_take_number(in)) > 0 && !in->bad;) {
-		json_t *list = json_array();
+	for (uint64_t column; (column = bytes_take_number(in)) > 0 && !in->bad;) {
+		uint64_t bits[FACET_KEPT];
 
 		for (int i = 0; i < FACET_KEPT; i++)
-			json_array_append_new(list, json_integer((json_int_t)bytes_take_number(in)));
-		if (column > n_names || in->bad || json_object_set_new(facets, names[column - 1], list) < 0) {
-			if (column > n_names || in->bad)
-				json_decref(list);
-			json_decref(facets);
-			return NULL;
-		}
+			bits[i] = bytes_take_number(in);
+		if (column > n_names || in->bad ||
+		    facets_restore(t->env.facets, ret, names[column - 1], bits) == -ENOMEM)
+			return false;
 	}
-	if (!in->bad)
-		return facets;
-	json_decref(facets);
-	return NULL;
+	return !in->bad;
 }
 
 static void take_processes(struct track *t, struct bytes_in *in, uint64_t time_ns, const char *const *names, uint64_t n)
 {
 	while (in->at < in->end && !in->bad) {
 		struct skep_upid upid = { .pid = (uint32_t)bytes_take_number(in) };
-		json_t *facets, *line;
+		struct facet_values *facets = NULL;
+		struct waiting *w;
+		bool read;
 
 		upid.start_ns = bytes_take_number(in);
-		line = saved_waiting_line(t, &upid);
-		facets = take_columns(in, names, n);
-
-		if (!facets)
+		w = saved_waiting(t->saved, &upid);
+		read = take_columns(t, in, names, n, &facets);
+		if (read && w && w->v[PROCESS_FACETS_AFTER] < time_ns) {
+			facet_values_free(w->facets);
+			w->facets = facets;
+			facets = NULL;
+		}
+		facet_values_free(facets);
+		if (!read)
 			return;
-		if (line && (uint64_t)json_integer_value(json_object_get(line, SAVED_FACETS_BEFORE)) < time_ns)
-			json_object_set(line, "facets", facets);
-		json_decref(facets);
 	}
 }
 

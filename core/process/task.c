@@ -12,6 +12,12 @@
 
 #include "core/process/run.h"
 
+void task_set_id(struct task *task)
+{
+	snprintf(task->id, sizeof(task->id), "%" PRIu32 "-%" PRIx64 ".%" PRIu64, task->root.pid, task->root.start_ns,
+		 task->image);
+}
+
 struct task *task_new(struct tasks *tasks, struct intern *intern, const struct interned *name,
 		      const struct interned *traceparent, const struct skep_upid *root, uint64_t image,
 		      uint64_t start_ns)
@@ -26,11 +32,12 @@ struct task *task_new(struct tasks *tasks, struct intern *intern, const struct i
 	task->name = name;
 	task->traceparent = traceparent;
 	task->root = *root;
+	task->image = image;
 	task->start_ns = start_ns;
 	task->status = -1;
 	task->state = "running";
 	task->name_source = "environ";
-	snprintf(task->id, sizeof(task->id), "%" PRIu32 "-%" PRIx64 ".%" PRIu64, root->pid, root->start_ns, image);
+	task_set_id(task);
 	task->next = tasks->first;
 	if (tasks->first)
 		tasks->first->prev = task;
@@ -58,6 +65,7 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	if (task->next)
 		task->next->prev = task->prev;
 	tasks->n--;
+	saved_forget(tasks->forgotten, &task->saved);
 	task_set_run(task, NULL);
 	intern_unref(intern, task->name);
 	intern_unref(intern, task->traceparent);
@@ -69,15 +77,6 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	intern_unref(intern, task->job);
 	containment_clear(&task->contained, intern);
 	free(task);
-}
-
-struct task *task_find(const struct tasks *tasks, const char *id)
-{
-	struct task *task = tasks->first;
-
-	while (task && strcmp(task->id, id) != 0)
-		task = task->next;
-	return task;
 }
 
 bool task_began_with(const struct task *task, const struct skep_upid *upid)

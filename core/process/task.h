@@ -11,6 +11,7 @@
 #define SKEP_CORE_TASK_H
 
 #include "core/base/intern.h"
+#include "core/base/saved_as.h"
 #include "core/process/containment.h"
 #include "core/process/findings.h"
 #include "core/process/records.h"
@@ -29,6 +30,7 @@ struct task_request {
 
 struct task {
 	struct task *next, *prev;
+	struct saved_as saved;
 	const struct interned *name;
 	const struct interned *traceparent; /* trace context of its root; NULL: none */
 	const struct interned *engine;      /* NULL: SKEP_TASK named it */
@@ -48,6 +50,7 @@ struct task {
 	/* a reference, set by task_set_run. NULL: none, or the task has ended and waits for no name */
 	struct run *run;
 	struct skep_upid root;
+	uint64_t image; /* of the root when it began */
 	uint64_t start_ns, end_ns;
 	struct proc *procs;      /* its members, by task_next */
 	uint64_t members;        /* number of members */
@@ -66,6 +69,7 @@ struct task {
 struct tasks {
 	struct task *first;
 	size_t n;
+	struct saved_forgotten *forgotten; /* NULL: nobody saves tasks */
 };
 
 /* Owns the references name and traceparent from now on, also on failure.  NULL: no memory. */
@@ -73,7 +77,7 @@ struct task *task_new(struct tasks *, struct intern *, const struct interned *na
 		      const struct skep_upid *root, uint64_t image, uint64_t start_ns);
 void task_free(struct tasks *, struct intern *, struct task *); /* removes it from the list and frees it */
 void task_set_run(struct task *, struct run *);              /* NULL: none */
-struct task *task_find(const struct tasks *, const char *id);
+void task_set_id(struct task *); /* from its root and image, which the saved state has brought */
 bool task_began_with(const struct task *, const struct skep_upid *); /* this process is the task's root */
 /* Fills all fields but run and pipeline.  Strings borrowed. */
 void task_record(const struct task *, struct record_task *ret);

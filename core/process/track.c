@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/counters.h"
+#include "core/process/saved.h"
 #include "core/process/track_priv.h"
 
 int track_new(const struct track_env *env, struct track **ret)
@@ -20,6 +21,7 @@ int track_new(const struct track_env *env, struct track **ret)
 	t->drained_ns = t->reported_ns = UINT64_MAX;
 	t->intern = t->runs.intern = intern_new();
 	t->scopes.run_unref = run_unref;
+	t->tasks.forgotten = t->runs.forgotten = &t->forgotten;
 	t->table = proctab_new();
 	t->sampler = t->intern ? sampler_new(t->intern) : NULL;
 	t->record = calloc(1, env->process_size);
@@ -119,8 +121,10 @@ struct track *track_free(struct track *t)
 	track_late_free(t);
 	proctab_free(t->table, drop, t);
 	t->findings = findings_free(t->findings, t->intern);
-	if (t->saved)
-		t->saved = t->saved_ops->free(t, t->saved);
+	saved_drop(t);
+	saver_free(t->saver);
+	free(t->forgotten.numbers);
+	t->tasks.forgotten = t->runs.forgotten = NULL;
 	sampler_free(t->sampler);
 	while (t->tasks.first)
 		task_free(&t->tasks, t->intern, t->tasks.first);
@@ -188,7 +192,7 @@ struct proc *track_get(struct track *t, const struct skep_upid *upid, bool *ret_
 	p->image_start_ns = upid->start_ns;
 	p->sweep = t->sweep;
 	if (t->saved)
-		t->saved_ops->claim(t, t->saved, p);
+		saved_claim(t, p);
 	*ret_new = true;
 	return p;
 }

@@ -209,8 +209,7 @@ void track_verdicts_out(struct track *);
  */
 void track_reevaluate(struct track *, uint64_t now_ns);
 bool track_keeps(const struct track *); /* track_keep has been called */
-/* notes changes from now on; all: marks every process as changed, and none as stored */
-void track_keep(struct track *, bool all);
+void track_keep(struct track *);        /* notes changes from now on, for saved_chunk() */
 /* Counts and logs that the state of n processes, runs or tasks could not be saved. */
 void track_unsaved(struct track *, uint64_t n);
 /* Counts n pieces of saved state that could not be used. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_keep.c - notes which processes have changed since the spool last wrote their state.  Most
+ * core/process/track_keep.c - notes which processes have changed since the last chunk of the saved state.  Most
  * processes live and end between two commits, and are never written.
  *
  * The readings of a sweep are not a change: every sweep has new ones, and the next skepd's first sweep reads newer ones
@@ -57,13 +57,9 @@ bool track_keeps(const struct track *t)
 	return t->keeps;
 }
 
-void track_keep(struct track *t, bool all)
+void track_keep(struct track *t)
 {
 	t->keeps = true;
-	for (struct proc *p = proctab_first(t->table); all && p; p = p->next) {
-		p->flags &= ~PROC_STORED;
-		track_dirty(t, p);
-	}
 }
 
 void track_unsaved(struct track *t, uint64_t n)

@@ -25,16 +25,12 @@ struct lates {
 
 struct track_subjects;
 
-/* Functions of saved_read.c, which keeps the previous skepd's state until each process has claimed its part. */
-struct saved_ops {
-	void (*claim)(struct track *, struct saved *, struct proc *); /* gives a new entry its part, if there is one */
-	struct saved *(*free)(struct track *, struct saved *);
-};
-
 struct track {
 	struct track_env env;
 	struct saved *saved;     /* owned; NULL: no process waits to be claimed */
-	const struct saved_ops *saved_ops; /* its functions */
+	struct saved *reading;   /* the same, while its chunks are read */
+	struct saver *saver;     /* owned; writes the state of this skepd; NULL: not yet */
+	struct saved_forgotten forgotten; /* runs and tasks */
 	struct intern *intern;
 	struct proctab *table;
 	struct sampler *sampler;
@@ -42,7 +38,6 @@ struct track {
 	struct tasks tasks;
 	struct findings *findings; /* owned; NULL: none are wanted */
 	struct scopes scopes;
-	bool attempts_changed;   /* since saved_attempts() */
 	uint64_t facets_saved_ns; /* by saved_facets(); before the first time: when the collector began */
 	struct lates lates;
 	struct track_stats stats;
@@ -57,9 +52,9 @@ struct track {
 	void *record;            /* process_size bytes, in which the tracker builds a record */
 	void *sample;            /* sample_size bytes, for samples */
 	struct proc *held_first, *held_last;
-	bool keeps;              /* the tracker notes changes for saved_changed() */
+	bool keeps;              /* the tracker notes changes for saved_chunk() */
 	struct proc *dirty;      /* entries that have changed, by dirty_next */
-	struct skep_upid *gone;  /* processes that have gone and whose lines the spool is to delete */
+	struct skep_upid *gone;  /* processes of the saved state that have gone */
 	size_t n_gone, room_gone;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
 	/* all life-cycle probes have emitted up to here; UINT64_MAX: none of them reports it */
@@ -102,8 +97,12 @@ void track_settle(struct track *, struct proc *, const struct skep_counters *, b
 
 /* track_keep.c */
 void track_dirty(struct track *, struct proc *);
-/* not dirty any more; gone: the spool is to delete its line */
+/* not dirty any more; gone: it leaves the saved state */
 void track_clean(struct track *, struct proc *, bool gone);
+
+/* saved_read.c, which keeps the previous skepd's state until each process has claimed its part */
+void saved_claim(struct track *, struct proc *); /* gives a new entry its part, if there is one */
+void saved_drop(struct track *);
 
 /* track_place.c */
 void track_place(struct track *, struct proc *); /* decides its run by its parent, if the parent's is decided */

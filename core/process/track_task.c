@@ -73,7 +73,7 @@ static void look(struct track *t, struct task *task)
 }
 
 /* Of the tasks of a run with the same `again`, counts those that failed since the last one that did not. */
-static void count_failure(struct track *t, const struct task *task)
+static void count_failure(const struct task *task)
 {
 	const struct skep_str again = intern_str(task->again);
 
@@ -83,7 +83,6 @@ static void count_failure(struct track *t, const struct task *task)
 		attempts_next(&task->run->attempts, &again);
 	else
 		attempts_clear(task->run->attempts, &again);
-	t->attempts_changed = true;
 }
 
 /*
@@ -97,7 +96,7 @@ static void attempt_by_failures(struct track *t, struct task *task, const struct
 	task->again = intern_get(t->intern, again);
 	if (!task->attempt)
 		task->attempt = 1 + attempts_of(task->run->attempts, again);
-	count_failure(t, task);
+	count_failure(task);
 }
 
 void track_task_learn(struct track *t, struct task *task, const struct recognizer_facts *facts)
@@ -181,7 +180,7 @@ static void over(struct track *t, struct task *task, const char *state, uint64_t
 	task->end_ns = end_ns > task->start_ns ? end_ns : task->start_ns;
 	task->status = status;
 	task->over_ns = t->now_ns ? t->now_ns : 1;
-	count_failure(t, task);
+	count_failure(task);
 	track_finding_task_over(t, task);
 	if (task->late)
 		track_late_end(t, task->late);

@@ -16,7 +16,6 @@ struct scope *scope_new(struct scopes *scopes, struct scope *outer)
 	if (!s)
 		return NULL;
 	s->refs = 1;
-	s->id = ++scopes->last_id;
 	s->outer = scope_ref(outer);
 	s->next = scopes->first;
 	if (s->next)
@@ -86,18 +85,4 @@ void scope_set_names(struct scope *s, struct intern *intern)
 
 	/* Too long only if the saved state was forged: track_scope.c bounds the depth. */
 	s->names = n > 0 && n < (int)sizeof(text) ? intern_text(intern, text) : intern_ref(outer);
-}
-
-const struct scope *scopes_oldest(const struct scopes *scopes)
-{
-	return scopes->last;
-}
-
-struct scope *scope_find(const struct scopes *scopes, uint64_t id)
-{
-	struct scope *s = scopes->first;
-
-	while (s && s->id != id)
-		s = s->next;
-	return s;
 }

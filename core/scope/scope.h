@@ -10,6 +10,7 @@
 #define SKEP_CORE_SCOPE_SCOPE_H
 
 #include "core/base/intern.h"
+#include "core/base/saved_as.h"
 #include "core/identify/program.h"
 #include "core/identify/recognizer.h"
 
@@ -19,8 +20,7 @@ struct scope {
 	struct scope *prev, *next;       /* all scopes */
 	struct scope *outer;             /* a reference; NULL: the outermost */
 	uint32_t refs;
-	uint64_t id;                     /* for the saved state */
-	bool restored;                   /* the saved state holds a reference: saved_scope.c */
+	struct saved_as saved;
 	const struct interned *engine;
 	const struct interned *names;    /* of its engine and those further out, "cron > make"; NULL: no memory */
 	enum recognizer_class class;
@@ -38,7 +38,6 @@ struct scope {
 struct scopes {
 	struct scope *first, *last; /* the youngest, the oldest */
 	size_t n;
-	uint64_t last_id;
 	void (*run_unref)(struct run *);
 };
 
@@ -51,7 +50,5 @@ void scope_set_names(struct scope *, struct intern *); /* from its engine and it
 /* The scope whose marks begin tasks of the run: the outermost of the highest class that belongs to the run. */
 const struct scope *scope_leading(const struct scope *chain);
 bool scope_leads(const struct scope *, const struct skep_upid *); /* this process opened it; NULL: false */
-const struct scope *scopes_oldest(const struct scopes *); /* then scope->prev; NULL: there is none */
-struct scope *scope_find(const struct scopes *, uint64_t id);
 
 #endif

@@ -147,7 +147,7 @@ static void through_a_restart(struct texts *t)
 	fixture_open(&next, false, 200 * SECOND);
 	fixture_load(next.track, text, size);
 	must(next.track->saved, "it cannot be read");
-	saved_restore(next.track);
+	saved_restore(next.track, 200 * SECOND);
 	must(next.track->stats.unrestored == 0, "a line is not taken");
 	run = run_find(&next.track->runs, spec.id);
 	must(run && strcmp(run->name, spec.name) == 0 && strcmp(run->pipeline, spec.pipeline) == 0 &&

@@ -588,23 +588,21 @@ static void killed_for_memory(void **state)
 
 static void restart(uint64_t away_s, bool with_findings)
 {
+	struct findings *findings = f.track->findings;
 	size_t size;
-	char *text, *findings;
+	char *text;
 
 	fixture_settle(&f);
+	f.track->findings = with_findings ? findings : NULL;
 	text = fixture_save(f.track, &size);
-	assert_int_equal(saved_findings(f.track, true, &findings), 0);
-	assert_non_null(findings);
+	f.track->findings = findings;
 	fixture_close(&f);
 	now += away_s * SECOND;
 	fixture_open(&f, false, now);
 	cgroups_identify(f.cgroups, table);
 	assert_int_equal(track_findings(f.track, &limits), 0);
 	fixture_load(f.track, text, size);
-	saved_restore(f.track);
-	if (with_findings)
-		saved_findings_read(f.track, findings, strlen(findings), now);
-	free(findings);
+	saved_restore(f.track, now);
 	track_findings_look(f.track, 5 * SECOND, now); /* no sweep yet: nothing is known */
 	assert_int_equal(f.n_findings, 0);
 }
@@ -729,29 +727,6 @@ static void ids_without_saved_findings(void **state)
 	assert_string_equal(the(1)->id, id);
 }
 
-static void damaged(void **state)
-{
-	static const char *const texts[] = {
-		"", "{", "[]", "{}", "{\"open\":[7],\"idle\":[]}", "{\"open\":[],\"idle\":{}}",
-		"{\"open\":[{\"id\":\"short\",\"kind\":\"stall\",\"key\":1,\"pid\":1,\"start\":1,\"started\":1}],\"idle\":[]}",
-		"{\"open\":[{\"id\":\"0123456789abcdef\",\"kind\":\"x\",\"key\":1,\"pid\":1,\"start\":1,\"started\":1}],\"idle\":[]}",
-		"{\"open\":[{\"id\":\"0123456789abcdef\",\"kind\":\"stall\",\"key\":1,\"pid\":-1,\"start\":1,\"started\":1}],\"idle\":[]}",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		uint64_t before = f.track->stats.unrestored;
-
-		saved_findings_read(f.track, texts[i], strlen(texts[i]), now);
-		assert_int_equal(f.track->stats.unrestored, before + 1);
-		assert_null(f.track->findings->open);
-	}
-	/* idle times of tasks and processes that do not exist */
-	saved_findings_read(f.track, "{\"open\":[],\"idle\":[[\"task\",\"x\",5],[\"gpu\",\"y\",5],[\"gpu\",\"1-2\",5],7,[]]}",
-			    72, now);
-	assert_null(f.track->findings->open);
-}
-
 static void a_reload_closes_or_keeps(void **state)
 {
 	struct config_findings other = limits;
@@ -810,7 +785,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_restart_repeats_nothing, open_host, close_host),
 		cmocka_unit_test_setup_teardown(a_restart_closes_what_is_over, open_host, close_host),
 		cmocka_unit_test_setup_teardown(ids_without_saved_findings, open_host, close_host),
-		cmocka_unit_test_setup_teardown(damaged, open_host, close_host),
 		cmocka_unit_test_setup_teardown(a_reload_closes_or_keeps, open_host, close_host),
 		cmocka_unit_test_setup_teardown(bounded, open_host, close_host),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved.c: damaged files of saved state. test_track_random shows that the saved numbers add up.
+ * core/process/saved*.c: what a chunk has, what one chunk after another adds up to, damaged chunks, bounds.
+ * test_track_random shows that the saved numbers add up.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -10,11 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "core/process/saved.h"
 #include "core/collect/collector.h"
@@ -23,15 +21,6 @@
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
-#define HEAD "{\"skep_carry\":1,\"boot_id\":\"boot\"}\n"
-#define ZEROES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
-#define PROCESS(pid_, rest_) \
-	"{\"pid\":" pid_ ",\"start\":5,\"image\":2,\"image_start\":7,\"flags\":0,\"approx\":0,\"threads_peak\":1," \
-	"\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":" ZEROES ",\"last\":" ZEROES rest_ "}\n"
-#define RUN \
-	"{\"run\":\"r1\",\"name\":\"n\",\"root\":10,\"root_start\":5,\"start\":5,\"seen\":3,\"uid\":1,\"rss_peak\":9,\"found\":true}\n"
-#define NAMED \
-	"{\"run\":\"r1\",\"name\":\"n\",\"root\":10,\"root_start\":5,\"start\":5,\"seen\":3,\"uid\":1,\"rss_peak\":9,\"found\":false}\n"
 
 static struct fixture f;
 
@@ -40,6 +29,7 @@ static int set_up(void **state)
 	(void)state;
 	log_level(SKEP_LOG_ERROR);
 	fixture_open(&f, false, T0);
+	track_keep(f.track);
 	return 0;
 }
 
@@ -50,73 +40,388 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The number of restored processes that wait; -1: the file was refused. */
-static int read_text(const char *text)
-{
-	FILE *file = fmemopen((void *)text, strlen(text), "r");
+/* ---- chunks -------------------------------------------------------------------------- */
 
-	assert_non_null(file);
-	assert_int_equal(saved_read(f.track, file, "test", "boot"), 0);
-	fclose(file);
-	return f.track->saved ? (int)saved_left(f.track) : -1;
+#define CHUNKS_MOST 8
+
+/* Chunks as the spool keeps them. */
+static struct {
+	char *bytes[CHUNKS_MOST];
+	size_t size[CHUNKS_MOST], n;
+} kept;
+
+static void forget_chunks(void)
+{
+	while (kept.n > 0)
+		free(kept.bytes[--kept.n]);
 }
 
-static void other_files(void **state)
+/* The tracker's next chunk; durable: the spool stores it.  Returns its size. */
+static size_t commit(bool durable)
 {
+	struct saved_chunk chunk;
+
+	saved_chunk(f.track, "boot", false, false, &chunk);
+	if (durable && chunk.whole)
+		forget_chunks();
+	if (durable && chunk.size) {
+		assert_true(kept.n < CHUNKS_MOST);
+		kept.bytes[kept.n] = malloc(chunk.size);
+		assert_non_null(kept.bytes[kept.n]);
+		memcpy(kept.bytes[kept.n], chunk.bytes, chunk.size);
+		kept.size[kept.n++] = chunk.size;
+	}
+	saved_stored(f.track, durable);
+	return chunk.size;
+}
+
+/* Another skepd reads what is kept.  Returns the number of processes that wait. */
+static size_t begin_next(struct fixture *next)
+{
+	char why[128];
+
+	fixture_open(next, false, T0 + SECOND);
+	for (size_t i = 0; i < kept.n; i++)
+		assert_int_equal(saved_read(next->track, kept.bytes[i], kept.size[i], why, sizeof(why)), 0);
+	assert_int_equal(saved_read_end(next->track), 0);
+	return saved_left(next->track);
+}
+
+static void swept(struct fixture *next)
+{
+	track_sweep_end(next->track, true, T0 + SECOND);
+	saved_settle(next->track, T0 + SECOND);
+}
+
+/* The same with this tracker's state, in place of this tracker. */
+static void restart(void)
+{
+	size_t size;
+	char *chunk = fixture_save(f.track, &size);
+
+	fixture_close(&f);
+	fixture_open(&f, false, T0 + SECOND);
+	fixture_load(f.track, chunk, size);
+	track_sweep_begin(f.track, T0 + SECOND, T0 + SECOND);
+}
+
+static void exec_of(uint32_t pid, uint32_t uid, uint32_t argv_len)
+{
+	static const char argv[30000];
+	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/x"),
+					 .uid = uid, .argv = { argv, argv_len, argv_len } };
+
+	tell_fork(&f, T0 + 1, pid, T0, 9, 4);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, pid, T0, &rec);
+}
+
+static void end_of(uint32_t pid)
+{
+	tell_exit(&f, T0 + 4, pid, T0, 0);
+	tell_final(&f, T0 + 5, pid, T0, 0, 10, 0);
+}
+
+static void begin_run(bool found)
+{
+	struct run_spec spec = { .id = "r1", .name = "n", .root = 10, .uid = 1 };
+	struct run *run;
+
+	tell_fork(&f, T0, 9, 4, 1, 3);
+	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
+	track_sweep_begin(f.track, T0 + 2, T0 + 2);
+	tell_live(&f, T0 + 2, 1, 3, 0, 0, 0, 0);
+	tell_live(&f, T0 + 2, 9, 4, 1, 3, 0, 0);
+	tell_live(&f, T0 + 2, 10, T0, 9, 4, 40, 0);
+	track_sweep_end(f.track, true, T0 + 2);
+	assert_int_equal(run_new(&f.track->runs, &spec, 5, &run), 0);
+	assert_int_equal(track_run_root(f.track, run, T0 + 2), 0);
+	run->alone = true;
+	run->found = found;
+}
+
+/* What has not changed is in no later chunk; what is gone leaves the state. */
+static void one_chunk_after_another(void **state)
+{
+	struct fixture next;
+	size_t first;
+
 	(void)state;
-	assert_int_equal(read_text("\n"), -1);
-	assert_int_equal(read_text("hello\n"), -1);
-	assert_int_equal(read_text("[]\n"), -1);
-	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
-	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
+	exec_of(10, 1, 2);
+	exec_of(11, 1, 2);
+	exec_of(12, 1, 2);
+	first = commit(true);
+	assert_true(first > 100);
+	assert_int_equal(commit(true), 0);
+	tell_exec(&f, T0 + 3, 11, T0, "/y", 40, 0);
+	end_of(12);
+	assert_true(commit(true) < first);
+	exec_of(13, 1, 2);
+	end_of(10);
+	assert_true(commit(true) > 0);
+	assert_int_equal(kept.n, 3);
+	assert_int_equal(begin_next(&next), 2);
+	saved_restore(next.track, T0 + SECOND);
+	assert_int_equal(next.track->stats.unrestored, 0);
+	assert_non_null(proctab_find(next.track->table, &(struct skep_upid){ .pid = 13, .start_ns = T0 }));
+	assert_string_equal(proctab_find(next.track->table, &(struct skep_upid){ .pid = 11, .start_ns = T0 })->program->exe->text, "/y");
+	fixture_close(&next);
+	forget_chunks();
+}
+
+/* Tasks and runs that have gone are not restored, and no record says that they were lost. */
+static void groups_that_have_gone(void **state)
+{
+	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/x") };
+	struct fixture next;
+
+	(void)state;
+	begin_run(true);
+	rec.environ = (struct skep_str){ "SKEP_TASK=a", 12, 12 };
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 3, 10, T0, &rec);
+	assert_int_equal(f.track->tasks.n, 1);
+	commit(true);
+	end_of(10);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1);
+	fixture_sample(&f);
 	assert_int_equal(f.track->runs.n, 0);
+	commit(true);
+	assert_int_equal(kept.n, 2);
+	begin_next(&next);
+	assert_int_equal(next.track->runs.n, 0);
+	assert_int_equal(next.track->tasks.n, 0);
+	fixture_close(&next);
+	forget_chunks();
 }
 
-static void bad_lines(void **state)
+/* What the spool could not store is in the next chunk. */
+static void a_chunk_that_is_not_stored(void **state)
 {
+	struct fixture next;
+
 	(void)state;
-	assert_int_equal(
-		read_text(HEAD PROCESS("10", "") "{\"pid\":11}\n" PROCESS("0", "") PROCESS("-4", "") PROCESS(
-			"4294967306", "") PROCESS("\"x\"", "") "\n{{{\n[1]\n" RUN RUN PROCESS("12", ",\"run\":\"r1\"")
-				  PROCESS("13", ",\"run\":\"other\"") PROCESS(
-					  "14", ",\"facets\":{\"x\":1,\"y\":[1,2],\"fixture.widgets\":[\"a\",{},2]}")
-					  PROCESS("15", ",\"sampled\":[1,2]") "{\"pid\":16,\"start\""),
-		5);
-	assert_int_equal(f.track->runs.n, 1);
-	/* each of these can be claimed */
-	assert_int_equal(f.track->stats.unrestored, 10);
-	for (uint32_t pid = 10; pid < 16; pid++)
-		tell_live(&f, T0 + 1, pid, 5, 1, 0, 100, 0);
-	assert_int_equal(saved_left(f.track), 0);
+	exec_of(10, 1, 2);
+	commit(true);
+	exec_of(11, 1, 2);
+	commit(false);
+	exec_of(12, 1, 2);
+	commit(false);
+	commit(true);
+	assert_int_equal(kept.n, 2);
+	assert_int_equal(begin_next(&next), 3);
+	fixture_close(&next);
+	forget_chunks();
 }
+
+/* Children that execute nothing share their parent's arguments, in the state too. */
+static void a_program_is_there_once(void **state)
+{
+	struct fixture next;
+	const struct proc *a, *b;
+
+	(void)state;
+	exec_of(10, 1, 30000);
+	for (uint32_t pid = 100; pid < 1100; pid++)
+		tell_fork(&f, T0 + 3, pid, T0, 10, T0);
+	assert_true(commit(true) < 30000 + 1001 * 200);
+	assert_int_equal(begin_next(&next), 1001);
+	saved_restore(next.track, T0 + SECOND);
+	a = proctab_find(next.track->table, &(struct skep_upid){ .pid = 100, .start_ns = T0 });
+	b = proctab_find(next.track->table, &(struct skep_upid){ .pid = 101, .start_ns = T0 });
+	assert_ptr_equal(a->program, b->program);
+	assert_int_equal(a->program->argv_len, 30000);
+	fixture_close(&next);
+	forget_chunks();
+}
+
+/* What changes again and again makes the chunks grow; the whole state then takes their place. */
+static void chunks_give_way_to_a_whole_state(void **state)
+{
+	struct saved_chunk chunk;
+	size_t sum = 0, largest = 0;
+	unsigned whole = 0;
+
+	(void)state;
+	exec_of(10, 1, 2);
+	for (uint32_t i = 0; i < 200; i++) {
+		exec_of(1000 + i, 1, 20000 + i);
+		saved_chunk(f.track, "boot", false, false, &chunk);
+		saved_stored(f.track, true);
+		sum = chunk.whole ? chunk.size : sum + chunk.size;
+		largest = sum > largest ? sum : largest;
+		whole += chunk.whole;
+		end_of(1000 + i);
+	}
+	assert_true(largest < 1200000);
+	assert_true(whole >= 3 && whole <= 6);
+}
+
+/* Of two users, the one with more is left out, and counted; the other's processes are there. */
+static void a_user_with_too_much(void **state)
+{
+	struct fixture next;
+
+	(void)state;
+	log_level(SKEP_LOG_ERROR - 1);
+	saved_most(f.track, 400000);
+	exec_of(10, 1, 20000);
+	exec_of(11, 2, 20000);
+	commit(true);
+	assert_int_equal(f.track->stats.unsaved, 0);
+	for (uint32_t pid = 100; pid < 120; pid++)
+		exec_of(pid, 1, 20000 + pid);
+	exec_of(12, 2, 2);
+	assert_true(commit(true) < 100000);
+	assert_int_equal(kept.n, 1); /* a whole state, without the user */
+	assert_int_equal(f.track->stats.unsaved, 21);
+	assert_int_equal(begin_next(&next), 2);
+	fixture_close(&next);
+	/* still left out; then most of it is gone, and the next whole state has the user again */
+	exec_of(130, 1, 2);
+	commit(true);
+	assert_int_equal(f.track->stats.unsaved, 22);
+	for (uint32_t pid = 100; pid < 120; pid++)
+		end_of(pid);
+	forget_chunks();
+	saved_most(f.track, 400000);
+	{
+		struct saved_chunk chunk;
+
+		saved_chunk(f.track, "boot", true, false, &chunk);
+		assert_true(chunk.whole);
+		kept.bytes[0] = malloc(chunk.size);
+		memcpy(kept.bytes[0], chunk.bytes, chunk.size);
+		kept.size[0] = chunk.size;
+		kept.n = 1;
+		saved_stored(f.track, true);
+	}
+	assert_int_equal(begin_next(&next), 4);
+	fixture_close(&next);
+	forget_chunks();
+}
+
+/* Each user has little, and there are too many. */
+static void too_many_users(void **state)
+{
+	struct fixture next;
+	size_t left;
+
+	(void)state;
+	log_level(SKEP_LOG_ERROR - 1);
+	saved_most(f.track, 100000);
+	for (uint32_t i = 0; i < 400; i++)
+		exec_of(1000 + i, 5000 + i, 1000 + i);
+	assert_true(commit(true) <= 100000);
+	left = begin_next(&next);
+	assert_true(left > 10 && left < 100);
+	assert_int_equal(left + f.track->stats.unsaved, 400);
+	fixture_close(&next);
+	forget_chunks();
+}
+
+/* ---- what is no state ------------------------------------------------------------------ */
+
+static int read_bytes(const void *bytes, size_t size)
+{
+	struct fixture next;
+	char why[128] = "";
+	int err;
+
+	fixture_open(&next, false, T0 + SECOND);
+	err = saved_read(next.track, bytes, size, why, sizeof(why));
+	assert_true(err == 0 || (err == -EBADMSG && why[0]));
+	if (err == 0 && saved_read_end(next.track) == 0) {
+		saved_restore(next.track, T0 + SECOND);
+		for (uint32_t pid = 9; pid < 14; pid++)
+			tell_live(&next, T0 + SECOND, pid, T0, 1, 0, 100, 0);
+		swept(&next);
+	}
+	fixture_close(&next);
+	return err;
+}
+
+/* A state with each kind of item. */
+static char *rich(size_t *ret_size)
+{
+	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/usr/bin/make"),
+					 .argv = { "make\0-j", 8, 8 }, .cwd = str("/src") };
+	const struct skep_upid who = { .pid = 11, .start_ns = T0 };
+	const struct fixture_facet facet = { .widgets = 7 };
+
+	tell_fork(&f, T0, 9, 4, 1, 3);
+	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
+	rec.environ = (struct skep_str){ "SKEP_TASK=a", 12, 12 };
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, 10, T0, &rec);
+	tell_fork(&f, T0 + 1, 11, T0, 10, T0);
+	track_sweep_begin(f.track, T0 + 3, T0 + 3);
+	tell_live(&f, T0 + 3, 1, 3, 0, 0, 0, 0);
+	tell_live(&f, T0 + 3, 9, 4, 1, 3, 0, 0);
+	tell_live(&f, T0 + 3, 10, T0, 9, 4, 0, 0);
+	tell_live(&f, T0 + 3, 11, T0, 10, T0, 0, 0);
+	track_sweep_end(f.track, true, T0 + 3);
+	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 3);
+	return fixture_save(f.track, ret_size);
+}
+
+static void not_a_state(void **state)
+{
+	size_t size;
+	char *chunk = rich(&size);
+
+	(void)state;
+	assert_int_equal(read_bytes("", 0), -EBADMSG);
+	assert_int_equal(read_bytes("hello", 5), -EBADMSG);
+	assert_true(saved_of_boot(chunk, size, "boot"));
+	assert_false(saved_of_boot(chunk, size, "boo"));
+	assert_false(saved_of_boot(chunk, size, "another"));
+	assert_int_equal(read_bytes(chunk, size), 0);
+	chunk[2]++; /* the version */
+	assert_int_equal(read_bytes(chunk, size), -EBADMSG);
+	free(chunk);
+}
+
+/* Any damage is an error with its place, or a state that can be claimed. */
+static void damaged(void **state)
+{
+	size_t size, refused = 0;
+	char *chunk = rich(&size);
+
+	(void)state;
+	for (size_t cut = 0; cut < size; cut++)
+		refused += read_bytes(chunk, cut) < 0;
+	assert_true(refused > size / 2);
+	for (size_t i = 0; i < size; i++)
+		for (unsigned bit = 0; bit < 8; bit += 3) {
+			chunk[i] = (char)(chunk[i] ^ 1 << bit);
+			read_bytes(chunk, size);
+			chunk[i] = (char)(chunk[i] ^ 1 << bit);
+		}
+	free(chunk);
+}
+
+/* ---- runs -------------------------------------------------------------------------------- */
 
 static void runs_go_on(void **state)
 {
 	const struct run *run;
 
 	(void)state;
-	/* It has executed twice and is the run's root: flags placed, confirmed, root. */
-	assert_int_equal(
-		read_text(
-			HEAD RUN
-			"{\"pid\":10,\"start\":5,\"image\":2,\"image_start\":7,\"flags\":224,\"approx\":0,\"threads_peak\":1,"
-			"\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":[40,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"
-			"\"last\":[90,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"run\":\"r1\"}\n"),
-		1);
+	begin_run(true);
+	tell_exec(&f, T0 + 3, 10, T0, "/x", 40, 0);
+	tell_live(&f, T0 + 4, 10, T0, 9, 4, 90, 0);
+	restart();
 	run = run_find(&f.track->runs, "r1");
 	assert_non_null(run);
-	assert_int_equal(run->seen, 3);
-	track_sweep_begin(f.track, T0, T0);
-	tell_live(&f, T0, 10, 5, 1, 0, 100, 0);
-	track_sweep_end(f.track, true, T0);
-	saved_settle(f.track, T0);
+	assert_int_equal(run->seen, 1);
+	tell_live(&f, T0 + SECOND, 10, T0, 9, 4, 100, 0);
+	swept(&f);
 	assert_int_equal(run->members, 1);
-	assert_int_equal(run->seen, 3); /* counted when it joined */
+	assert_int_equal(run->seen, 1);        /* counted when it joined */
 	assert_int_equal(f.track->cpu_ns, 10); /* since the state was saved */
-	tell_exit(&f, T0 + 1, 10, 5, 0);
-	tell_final(&f, T0 + 2, 10, 5, 0, 100, 0);
-	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 60); /* the earlier images' records had the rest */
-	assert_string_equal(fixture_image(&f, 10, 2)->run, "r1");
+	tell_exit(&f, T0 + SECOND + 1, 10, T0, 0);
+	tell_final(&f, T0 + SECOND + 2, 10, T0, 0, 100, 0);
+	assert_int_equal(fixture_image(&f, 10, 1)->r.cpu_ns, 60); /* the earlier image's record had the rest */
+	assert_string_equal(fixture_image(&f, 10, 1)->run, "r1");
 	assert_true(f.runs[0].over);
 }
 
@@ -124,38 +429,36 @@ static void runs_go_on(void **state)
 static void a_run_waits_for_its_client(void **state)
 {
 	(void)state;
-	assert_int_equal(read_text(HEAD NAMED PROCESS("10", ",\"run\":\"r1\"")), 1);
-	track_sweep_begin(f.track, T0, T0);
-	track_sweep_end(f.track, true, T0);
-	saved_settle(f.track, T0);
-	track_tick(f.track, T0 + 9 * SECOND);
+	begin_run(false);
+	restart();
+	swept(&f);
+	track_tick(f.track, T0 + 10 * SECOND);
 	assert_int_equal(f.n_runs, 0);
 	assert_false(run_find(&f.track->runs, "r1")->ended);
-	track_tick(f.track, T0 + 11 * SECOND);
+	track_tick(f.track, T0 + 12 * SECOND);
 	assert_int_equal(f.n_runs, 1);
 	assert_true(f.runs[0].over);
-	assert_int_equal(f.runs[0].end_ns, T0);
+	assert_int_equal(f.runs[0].end_ns, T0 + SECOND);
 }
 
 /* The run's root ends while another process of the run is still unclaimed: the run stays until then. */
 static void a_run_that_is_waited_for(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		read_text(
-			HEAD RUN
-			"{\"pid\":10,\"start\":5,\"image\":2,\"image_start\":7,\"flags\":224,\"approx\":0,\"threads_peak\":1,"
-			"\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":[40,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"
-			"\"last\":[90,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"run\":\"r1\"}\n" PROCESS("12",
-												",\"run\":\"r1\"")),
-		2);
-	tell_live(&f, T0, 10, 5, 1, 0, 100, 0);
-	tell_exit(&f, T0 + 1, 10, 5, 0);
-	tell_final(&f, T0 + 2, 10, 5, 0, 100, 0);
+	begin_run(true);
+	tell_fork(&f, T0 + 3, 12, T0, 10, T0);
+	restart();
+	assert_int_equal(saved_left(f.track), 4);
+	tell_live(&f, T0 + SECOND, 10, T0, 9, 4, 100, 0);
+	tell_exit(&f, T0 + SECOND + 1, 10, T0, 0);
+	tell_final(&f, T0 + SECOND + 2, 10, T0, 0, 100, 0);
 	assert_true(f.runs[0].over);
 	fixture_sample(&f);
 	assert_int_equal(f.track->runs.n, 1);
-	tell_live(&f, T0 + 3, 12, 5, 1, 0, 100, 0);
+	tell_live(&f, T0 + SECOND + 3, 12, T0, 1, 0, 100, 0);
+	tell_exit(&f, T0 + SECOND + 4, 12, T0, 0);
+	tell_final(&f, T0 + SECOND + 5, 12, T0, 0, 100, 0);
+	swept(&f);
 	fixture_sample(&f);
 	assert_int_equal(f.track->runs.n, 0);
 }
@@ -163,15 +466,16 @@ static void a_run_that_is_waited_for(void **state)
 static void a_run_that_ended_meanwhile(void **state)
 {
 	(void)state;
-	assert_int_equal(read_text(HEAD RUN PROCESS("10", ",\"run\":\"r1\"")), 1);
-	track_sweep_begin(f.track, T0, T0);
-	track_sweep_end(f.track, true, T0);
-	saved_settle(f.track, T0);
+	begin_run(true);
+	restart();
+	swept(&f);
 	assert_null(f.track->saved);
 	assert_int_equal(f.n_runs, 1);
 	assert_true(f.runs[0].over);
 	assert_string_equal(f.runs[0].id, "r1");
 }
+
+/* ---- texts --------------------------------------------------------------------------------- */
 
 /* The saved identity survives with any bytes, and a process that no longer exists gets its record. */
 static void who_they_are(void **state)
@@ -202,7 +506,7 @@ static void who_they_are(void **state)
 
 	fixture_open(&next, false, T0 + SECOND);
 	fixture_load(next.track, saved, size);
-	saved_restore(next.track);
+	saved_restore(next.track, T0 + SECOND);
 	assert_int_equal(saved_left(next.track), 0);
 	p = proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = T0 });
 	assert_non_null(p);
@@ -275,7 +579,7 @@ static void names_that_are_not_text(void **state)
 
 	fixture_open(&next, false, T0 + SECOND);
 	fixture_load(next.track, saved, size);
-	saved_restore(next.track);
+	saved_restore(next.track, T0 + SECOND);
 	assert_int_equal(next.track->stats.unrestored, 0);
 	read = run_find(&next.track->runs, "r\xfe");
 	assert_non_null(read);
@@ -302,56 +606,7 @@ static void names_that_are_not_text(void **state)
 	fixture_close(&next);
 }
 
-/* No memory for a string as long as one process's arguments. */
-static void *short_of_memory(size_t size)
-{
-	return size > 20000 ? NULL : malloc(size);
-}
-
-static void count_line(void *arg, const struct skep_upid *upid, char *text)
-{
-	unsigned *pids = arg;
-
-	if (text)
-		*pids |= 1u << upid->pid;
-	free(text);
-}
-
-/* skepd counts a process that it cannot save and saves the others; the process has its turn again. */
-static void one_that_cannot_be_saved(void **state)
-{
-	char *saved, *argv = calloc(1, 30000);
-	size_t size;
-	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/x") };
-	struct fixture next;
-	unsigned pids = 0;
-
-	(void)state;
-	assert_non_null(argv);
-	log_level(SKEP_LOG_ERROR - 1);
-	track_keep(f.track, false);
-	for (uint32_t pid = 10; pid < 15; pid++) {
-		tell_fork(&f, T0 + 1, pid, T0, 9, 4);
-		rec.argv = (struct skep_str){ argv, pid == 12 ? 30000 : 2, pid == 12 ? 30000 : 2 };
-		tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, pid, T0, &rec);
-	}
-	json_set_alloc_funcs(short_of_memory, free);
-	saved_changed(f.track, count_line, &pids);
-	assert_int_equal(pids, 1u << 10 | 1u << 11 | 1u << 13 | 1u << 14);
-	assert_int_equal(f.track->stats.unsaved, 1);
-	saved = fixture_save(f.track, &size);
-	assert_int_equal(f.track->stats.unsaved, 2);
-	json_set_alloc_funcs(malloc, free);
-	pids = 0;
-	saved_changed(f.track, count_line, &pids);
-	assert_int_equal(pids, 1u << 12);
-
-	fixture_open(&next, false, T0 + SECOND);
-	fixture_load(next.track, saved, size);
-	assert_int_equal(saved_left(next.track), 4);
-	fixture_close(&next);
-	free(argv);
-}
+/* ---- figures that are saved apart -------------------------------------------------------------- */
 
 static void make_widgets(uint64_t n)
 {
@@ -361,13 +616,13 @@ static void make_widgets(uint64_t n)
 	track_facet(f.track, &fixture_facet, &who, &rec, T0 + 3);
 }
 
-/* The widgets of the process by the saved lines, and by the facets that were saved apart. */
-static void assert_restored(char *lines, size_t lines_size, const void *facets, size_t size, uint64_t widgets)
+/* The widgets of the process by the saved chunk, and by the facets that were saved apart. */
+static void assert_restored(char *chunk, size_t chunk_size, const void *facets, size_t size, uint64_t widgets)
 {
 	struct fixture next;
 
 	fixture_open(&next, false, T0 + SECOND);
-	fixture_load(next.track, lines, lines_size); /* frees them */
+	fixture_load(next.track, chunk, chunk_size); /* frees them */
 	saved_facets_read(next.track, facets, size);
 	for (size_t cut = 0; cut < size; cut++) /* a damaged piece changes nothing more */
 		saved_facets_read(next.track, facets, cut);
@@ -377,7 +632,7 @@ static void assert_restored(char *lines, size_t lines_size, const void *facets, 
 	fixture_close(&next);
 }
 
-/* Facets of a sampling probe do not change the line; the piece with all facets has them. */
+/* Facets of a sampling probe do not change the process's item; the piece with all facets has them. */
 static void facets_that_were_saved_apart(void **state)
 {
 	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
@@ -385,20 +640,16 @@ static void facets_that_were_saved_apart(void **state)
 	struct skep_stream sampled = fixture_facet;
 	size_t before_size, after_size, size;
 	char *before, *after;
-	unsigned pids = 0;
 	void *facets;
 
 	(void)state;
 	sampled.flags = SKEP_STREAM_SAMPLE;
-	track_keep(f.track, false);
 	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
 	make_widgets(3);
-	saved_changed(f.track, count_line, &pids);
-	assert_int_equal(pids, 1u << 10);
-	pids = 0;
+	assert_true(commit(true) > 0);
 	track_facet(f.track, &sampled, &who, &rec, T0 + 3);
-	saved_changed(f.track, count_line, &pids);
-	assert_int_equal(pids, 0);
+	assert_int_equal(commit(true), 0);
+	forget_chunks();
 
 	before = fixture_save(f.track, &before_size);
 	make_widgets(4);
@@ -429,7 +680,7 @@ static void samples_that_were_saved_apart(void **state)
 	fixture_open(&next, false, T0 + SECOND);
 	fixture_load(next.track, lines, lines_size); /* frees them */
 	saved_sampled(next.track, samples, size);
-	saved_restore(next.track);
+	saved_restore(next.track, T0 + SECOND);
 	p = proctab_find(next.track->table, &who);
 	assert_non_null(p);
 	assert_int_equal(p->last.cpu_ns, 400);
@@ -442,15 +693,21 @@ static void samples_that_were_saved_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(other_files, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_chunk_after_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(groups_that_have_gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_chunk_that_is_not_stored, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_program_is_there_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chunks_give_way_to_a_whole_state, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_user_with_too_much, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(too_many_users, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(not_a_state, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(damaged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_client, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_is_waited_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_that_are_not_text, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_that_cannot_be_saved, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(facets_that_were_saved_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(samples_that_were_saved_apart, set_up, tear_down),
 	};

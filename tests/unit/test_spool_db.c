@@ -358,45 +358,33 @@ static void the_dead(void **state)
 	free(large);
 }
 
-static int count_lines(void *arg, const char *line)
+static int add_chunk(void *arg, const void *body, size_t size)
 {
-	unsigned *seen = arg;
-
-	if (*seen == 0)
-		assert_string_equal(line, "second line of 7");
-	(*seen)++;
+	strncat(arg, body, size);
 	return 0;
 }
 
 static void what_was_known(void **state)
 {
-	struct skep_upid a = { .pid = 7, .start_ns = 100 }, b = { .pid = 7, .start_ns = 200 };
-	unsigned seen = 0;
+	char seen[64] = "";
 	size_t size;
 	void *value;
 
 	(void)state;
-	assert_int_equal(spool_process_put(t.db, &a, "line of 7"), 0);
-	assert_int_equal(spool_process_put(t.db, &a, "second line of 7"), 0);
-	assert_int_equal(spool_process_put(t.db, &b, "another"), 0);
+	assert_int_equal(spool_chunk_put(t.db, "old", 3, true), 0);
+	assert_int_equal(spool_chunk_put(t.db, "all,", 4, true), 0);
+	assert_int_equal(spool_chunk_put(t.db, "changes,", 8, false), 0);
+	assert_int_equal(spool_chunk_put(t.db, "more", 4, false), 0);
 	assert_int_equal(spool_state_put(t.db, "mark", "\0\1\2", 3), 0);
 	reopen();
-	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
-	assert_int_equal(seen, 2);
-	assert_int_equal(spool_process_put(t.db, &b, NULL), 0);
-	seen = 0;
-	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
-	assert_int_equal(seen, 1);
+	assert_int_equal(spool_chunks(t.db, add_chunk, seen), 0);
+	assert_string_equal(seen, "all,changes,more");
 	assert_int_equal(spool_state_get(t.db, "mark", &value, &size), 0);
 	assert_int_equal(size, 3);
 	assert_memory_equal(value, "\0\1\2", 3);
 	free(value);
 	assert_int_equal(spool_state_get(t.db, "none", &value, &size), 0);
 	assert_null(value);
-	assert_int_equal(spool_process_clear(t.db), 0);
-	seen = 0;
-	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
-	assert_int_equal(seen, 0);
 }
 
 static void ignore(void *arg, const char *finding)

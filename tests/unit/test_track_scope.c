@@ -516,7 +516,7 @@ static void a_workflow_in_a_rule_and_a_restart(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -557,7 +557,7 @@ static void across_a_restart(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -719,7 +719,7 @@ static void a_run_that_a_recipe_begins(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -1148,7 +1148,7 @@ static void a_key_across_a_restart(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	/* Before the first sweep: the parent, which is in no run, is known from the saved state. */
 	slurm_job(40, argv, job);
 	end(41, 0);
@@ -1200,7 +1200,7 @@ static void a_gap_in_an_array(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
 	track_sweep_end(f.track, true, now);
@@ -1581,7 +1581,7 @@ static void an_attempt_by_failures(void **state)
 	fixture_open(&f, false, now);
 	f.track->env.read_file = on_file;
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -1626,7 +1626,7 @@ static void a_name_and_a_restart(void **state)
 	fixture_close(&f); /* as if it had been killed before that */
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -1681,7 +1681,7 @@ static void named_across_a_restart(void **state)
 	fixture_open(&f, false, now);
 	f.track->env.read_file = on_file;
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	now++;
 	track_sweep_begin(f.track, now, now);
 	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
@@ -1916,7 +1916,7 @@ static void jobs_across_a_restart(void **state)
 	fixture_close(&f);
 	fixture_open(&f, false, now);
 	fixture_load(f.track, saved, size);
-	saved_restore(f.track);
+	saved_restore(f.track, now);
 	exec_in(50, 51, "sort\n");
 	end(51, 0);
 	end(50, 0);

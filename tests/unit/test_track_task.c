@@ -269,9 +269,8 @@ static void a_run_that_closes_closes_its_tasks(void **state)
 /* Saved tasks are read again and continue as if skepd had not restarted. */
 static void outlives_a_restart(void **state)
 {
-	char *text = NULL, id[48];
-	size_t size = 0;
-	FILE *file;
+	char *text, id[48];
+	size_t size;
 
 	(void)state;
 	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
@@ -279,24 +278,12 @@ static void outlives_a_restart(void **state)
 	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
 	end(T0 + 40, 21, T0 + 30, 0, 1000); /* in the sums when skepd is killed */
 	snprintf(id, sizeof(id), "%s", f.track->tasks.first->id);
-	file = open_memstream(&text, &size);
-	assert_int_equal(saved_head(f.track, file, "boot"), 0);
-	for (struct proc *p = proctab_first(f.track->table); p; p = p->next) {
-		char *line = NULL;
-
-		assert_int_equal(saved_line(f.track, p, &line), 0);
-		fprintf(file, "%s\n", line);
-		free(line);
-	}
-	fclose(file);
+	text = fixture_save(f.track, &size);
 	fixture_close(&f);
 
 	fixture_open(&f, false, T0 + 100);
-	file = fmemopen(text, size, "r");
-	assert_int_equal(saved_read(f.track, file, "test", "boot"), 0);
-	fclose(file);
-	free(text);
-	saved_restore(f.track);
+	fixture_load(f.track, text, size);
+	saved_restore(f.track, T0 + 100);
 	assert_int_equal(f.track->tasks.n, 1);
 	track_sweep_begin(f.track, T0 + 100, T0 + 100);
 	tell_live(&f, T0 + 100, 10, T0, 1, 5, 0, 0);
