@@ -128,6 +128,12 @@ uint64_t collector_emitted(struct collector *);
 /* Whether the sink of that name has acknowledged all batches up to that number. */
 bool collector_acknowledged(const struct collector *, const char *sink, uint64_t number);
 
+/* How many runs that were begun by name have not ended: all, those of one owner, those of strangers (run_spec.h). */
+struct collector_named {
+	unsigned all, own, strangers;
+};
+void collector_runs_named(const struct collector *, uint32_t owner, struct collector_named *ret);
+
 /* Calls cb for each run that has not ended: id, name, start, number of live processes, whether found by session. */
 void collector_runs(const struct collector *, void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns,
 		    uint64_t alive, bool found), void *arg);

@@ -463,6 +463,18 @@ void collector_attached(const struct collector *c,
 					: 0);
 }
 
+void collector_runs_named(const struct collector *c, uint32_t owner, struct collector_named *ret)
+{
+	*ret = (struct collector_named){ 0 };
+	for (const struct run *run = c->track ? track_runs(c->track)->first : NULL; run; run = run->next) {
+		if (run->found || run->ended)
+			continue;
+		ret->all++;
+		ret->own += run->owner == owner;
+		ret->strangers += run->stranger;
+	}
+}
+
 void collector_runs(const struct collector *c,
 		    void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns, uint64_t alive,
 			       bool found),

@@ -37,28 +37,28 @@ static void run_drop(struct control_run *r)
 	free(r);
 }
 
-/* Is there room for one more run, and for one more of this user?  If not, sends the client the error. */
+/*
+ * Is there room for one more run, and for one more of this user?  If not, sends the client the error.  A run whose
+ * client has left counts until it ends: it costs skepd the same.
+ */
 static bool room(struct control_client *client)
 {
-	unsigned own = 0, strangers = 0;
+	struct collector_named named;
 	char why[CONTROL_WHY_SIZE];
 
-	for (const struct control_client *c = client->control->clients; c; c = c->next) {
-		own += c->run && c->peer.uid == client->peer.uid;
-		strangers += c->run && !c->peer.member;
-	}
+	collector_runs_named(client->control->collector, client->peer.uid, &named);
 	if (client->run)
 		snprintf(why, sizeof(why), "this connection already has run %s; begin another run on another "
 			"connection", client->run->id);
-	else if (client->control->n_runs >= CONTROL_RUNS_MAX)
+	else if (named.all >= CONTROL_RUNS_MAX)
 		snprintf(why, sizeof(why),
 			 "clients have begun %u runs, the limit; try again when one has ended",
 			 CONTROL_RUNS_MAX);
-	else if (!client->peer.member && strangers >= CONTROL_STRANGERS_RUNS)
+	else if (!client->peer.member && named.strangers >= CONTROL_STRANGERS_RUNS)
 		snprintf(why, sizeof(why),
 			 "users who are not in group " CONTROL_GROUP " have begun %u runs, the limit; try again when one "
 			 "has ended", CONTROL_STRANGERS_RUNS);
-	else if (own >= CONTROL_RUNS_USER && !control_privileged(client->peer.uid))
+	else if (named.own >= CONTROL_RUNS_USER && !control_privileged(client->peer.uid))
 		snprintf(why, sizeof(why),
 			 "uid %u has begun %u runs, the limit for one user; try again when one has ended",
 			 client->peer.uid, CONTROL_RUNS_USER);
@@ -127,6 +127,7 @@ static int begin(struct control_client *client, const struct control_request *re
 		.root_ticks = child->ticks,
 		.uid = client->peer.uid,
 		.gid = client->peer.gid,
+		.stranger = !client->peer.member,
 		.traceparent = request->traceparent,
 	};
 	int err = argv ? -EEXIST : -ENOMEM;

@@ -595,6 +595,30 @@ static void runs_whose_client_goes(void **state)
 	free(id);
 }
 
+/* A run counts until it ends, whether its client stays or not. */
+static void runs_without_their_clients(void **state)
+{
+	pid_t pids[CONTROL_RUNS_MAX + 1];
+	int gates[CONTROL_RUNS_MAX + 1];
+	struct client *c;
+	char line[200];
+
+	(void)state;
+	for (size_t i = 0; i <= CONTROL_RUNS_MAX; i++)
+		pids[i] = child_new(&gates[i]);
+	for (size_t i = 0; i < CONTROL_RUNS_MAX; i++) {
+		c = client_new();
+		free(run_begun(c, pids[i]));
+		client_free(c);
+	}
+	c = client_new();
+	snprintf(line, sizeof(line), "{\"request\":\"run_begin\",\"pid\":%d,\"argv\":[\"a\"]}", pids[CONTROL_RUNS_MAX]);
+	assert_error(c, line, "busy", "the limit");
+	for (size_t i = CONTROL_RUNS_MAX + 1; i-- > 0;) /* the last one has inherited the gates of the others */
+		child_let_go(pids[i], gates[i]);
+	client_free(c);
+}
+
 /* A user that sends requests without a pause waits; other users do not. */
 static void time_of_a_user(void **state)
 {
@@ -935,6 +959,7 @@ int main(void)
 		TEST(time_of_a_user),
 		TEST(runs_of_clients),
 		TEST(runs_whose_client_goes),
+		TEST(runs_without_their_clients),
 		TEST(until_its_time),
 		TEST(detached_by_another),
 		TEST(who_vanishes_is_detached),
