@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/boundaries.py WORK - the program of boundaries.sh.
 import ctypes
-import glob
 import json
 import os
 import pty
@@ -176,11 +175,6 @@ def streams():
     return runs, tasks, processes
 
 
-def saved(words):
-    """The spool has words: skepd saves there which processes live."""
-    return any(words.encode() in open(path, "rb").read() for path in glob.glob(work + "/spool.db*"))
-
-
 def workflow_over_a_restart(how):
     """
     A workflow runs while skepd ends and begins again. One task runs through the gap, one begins and ends in it, and one
@@ -198,7 +192,7 @@ there gap; rule {tried}; rule {within}; : >gap-over
 there after; rule {tried}; wait""".replace("{tried}", tried).replace("{through}", through).replace("{within}", within))
     p = subprocess.Popen([flow], cwd=w, start_new_session=True, stdout=subprocess.DEVNULL)
     until(lambda: os.path.exists(w + "/began"), "the task that runs through the gap")
-    until(lambda: saved(through), "the spool's commit")
+    until(lambda: testing.saved(work + "/spool.db", through), "the spool's commit")
     if how == signal.SIGKILL:
         d.kill()
         d.wait()

@@ -210,7 +210,8 @@ start
 "$srun" --name spooled sh -c "/bin/true a; cat $dir/go; /bin/true b; exit 9" 2>"$dir/err" &
 client=$!
 wait_for begun spooled || fail "$what: did not begin"
-wait_for grep -aq '"spooled"' "$dir"/spool.db* || fail "$what: the run is not in the spool"
+saved() { PYTHONPATH=$(dirname "$0") python3 -c 'import sys, testing; sys.exit(not testing.saved(*sys.argv[1:]))' "$dir/spool.db" spooled; }
+wait_for saved || fail "$what: the run is not in the spool"
 stop KILL
 start
 wait_for begun spooled || fail "$what: was not resumed"

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/testing.py - shared by Python programs of tests: verdicts, waits, and the start and the end of a skepd.
 import atexit
+import contextlib
 import itertools
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -38,6 +40,16 @@ def until(good, what=""):
     if not value and what:
         sys.exit("FAIL - waited too long: " + what)
     return value
+
+
+def saved(spool, words):
+    """The saved state in the spool has the words: skepd saves there which processes live. Its chunks are zstd frames."""
+    try:
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % spool, uri=True)) as db:
+            chunks = [body for body, in db.execute("SELECT body FROM chunk")]
+    except sqlite3.OperationalError:  # skepd has not made it yet
+        return False
+    return any(words.encode() in subprocess.run(["zstd", "-dcq"], input=body, stdout=subprocess.PIPE).stdout for body in chunks)
 
 
 def records(path, stream=None):
