@@ -270,7 +270,11 @@ mkdir -m 1770 atjobs atspool; touch atjobs/.SEQ; chown -R daemon:daemon atjobs a
 atd -f & until [ -s /run/atd.pid ]; do sleep .1; done
 at -f "$0/a/job" now 2>"$0/said"; at -f "$0/b/job" now 2>>"$0/said"
 until [ -z "$(find atjobs atspool -type f ! -name .SEQ)" ]; do sleep .1; done; kill $!; wait""", w], start_new_session=True)
-    p.wait(testing.PATIENCE)
+    try:
+        p.wait(testing.PATIENCE)
+    finally:
+        if p.poll() is None:  # the shell and its atd
+            os.killpg(p.pid, signal.SIGKILL)
     check("at: both jobs have a number", len(re.findall(r"^job (\d+) at", text(w + "/said"), re.M)) == 2, text(w + "/said"))
     SAID["at"] = {"a": ("at", ""), "b": ("at", "")}
     return [], None
