@@ -52,9 +52,8 @@ struct engine_log_command {
 	struct skep_str script; /* the begin of the script that it executes; ptr NULL: it executes none */
 };
 /*
- * The job of the command: the job whose output the metadata file belongs to; else the one that failed with this
- * command; else the one that has not finished and whose output the command or its script names.  NULL: none, or
- * several.
+ * The job of the command: the job whose output the metadata file belongs to; else the job that failed with this
+ * command; else the unfinished job whose output the command or its script names.  NULL: no such job, or several.
  */
 const struct engine_log_job *engine_log_find(const struct engine_log *, const struct engine_log_command *);
 /* "rule" is the job's rule; else what follows "KEY: " in its block, with "," between the items.  false: nothing. */

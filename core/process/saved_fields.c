@@ -112,75 +112,59 @@ static size_t size_of(const struct saved_field *f)
 	return sizes[f->type];
 }
 
+union member {
+	uint64_t u64;
+	uint32_t u32;
+	int i;
+	int64_t i64;
+	bool b;
+	const struct interned *text;
+	const char *word;
+};
+
 /* A signed number is stored as its zigzag. */
 static uint64_t take(struct saver *s, const struct saved_field *f, const void *from)
 {
-	union {
-		uint64_t u64;
-		uint32_t u32;
-		int i;
-		int64_t i64;
-		bool b;
-		const struct interned *text;
-		const char *word;
-	} u;
+	union member m;
 
-	memcpy(&u, from, size_of(f));
+	memcpy(&m, from, size_of(f));
 	switch (f->type) {
 	case U32:
-		return u.u32;
+		return m.u32;
 	case INT:
-		return bytes_zigzag(u.i);
+		return bytes_zigzag(m.i);
 	case I64:
-		return bytes_zigzag(u.i64);
+		return bytes_zigzag(m.i64);
 	case BOOL:
-		return u.b;
+		return m.b;
 	case TEXT:
-		return saved_number_of_text(s, u.text);
+		return saved_number_of_text(s, m.text);
 	case STATE:
-		return place_of(states, u.word);
+		return place_of(states, m.word);
 	case SOURCE:
-		return place_of(sources, u.word);
+		return place_of(sources, m.word);
 	default:
-		return u.u64;
+		return m.u64;
 	}
 }
 
 static void give(const struct saved *c, const struct saved_field *f, uint64_t number, void *to)
 {
-	uint32_t u32 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-	int64_t i64 = bytes_unzigzag(number);
-	int i = (int)i64;
-	bool b = number != 0;
-	const struct interned *text;
-	const char *word;
+	union member m = { .u64 = number };
 
-	switch (f->type) {
-	case U32:
-		memcpy(to, &u32, sizeof(u32));
-		return;
-	case INT:
-		memcpy(to, &i, sizeof(i));
-		return;
-	case I64:
-		memcpy(to, &i64, sizeof(i64));
-		return;
-	case BOOL:
-		memcpy(to, &b, sizeof(b));
-		return;
-	case TEXT:
-		text = intern_ref(saved_text_at(c, number));
-		memcpy(to, &text, sizeof(text));
-		return;
-	case STATE:
-	case SOURCE:
-		word = text_of_place(f->type == STATE ? states : sources, number);
-		memcpy(to, &word, sizeof(word));
-		return;
-	default:
-		memcpy(to, &number, sizeof(number));
-		return;
-	}
+	if (f->type == U32)
+		m.u32 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+	else if (f->type == INT)
+		m.i = (int)bytes_unzigzag(number);
+	else if (f->type == I64)
+		m.i64 = bytes_unzigzag(number);
+	else if (f->type == BOOL)
+		m.b = number != 0;
+	else if (f->type == TEXT)
+		m.text = intern_ref(saved_text_at(c, number));
+	else if (f->type == STATE || f->type == SOURCE)
+		m.word = text_of_place(f->type == STATE ? states : sources, number);
+	memcpy(to, &m, size_of(f));
 }
 
 void saved_take(struct saver *s, const struct saved_fields *list, const void *object, uint64_t *numbers)

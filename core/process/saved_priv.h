@@ -3,7 +3,7 @@
  * core/process/saved_priv.h - the form of the saved state (core/process/saved.h), for its writer and its reader.
  *
  * The state is a sequence of chunks, one for each commit.  A chunk is a sequence of items; the first chunk holds the
- * whole state of one moment, each later one what has changed since.  An item is its kind and numbers: each number that
+ * whole state of one moment, each later chunk the changes since.  An item is its kind and numbers: each number that
  * is not 0 with its place in the item's list + 1, then a 0.  A text is its kind, its full length, its length and its
  * bytes.  Numbers are LEB128.
  *

@@ -72,7 +72,7 @@ static void look(struct track *t, struct task *task)
 		task_free(&t->tasks, t->intern, task);
 }
 
-/* Of the tasks of a run with the same `again`, counts those that failed since the last one that did not. */
+/* Of the tasks of a run with the same `again`, counts the failed tasks since the last task that succeeded. */
 static void count_failure(const struct task *task)
 {
 	const struct skep_str again = intern_str(task->again);

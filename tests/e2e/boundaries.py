@@ -183,10 +183,10 @@ def workflow_over_a_restart(how):
     w = "%s/flow-%d" % (work, how)
     os.mkdir(w)
     name = w[len(work) + 1:]
-    through = script(name + "/through", "/bin/true through-1; : >began; until [ -e after ]; do sleep 0.05; done; /bin/true through-2")
+    through = script(name + "/through", "/bin/true through-1; : >began; until [ -e after ]; do [ -d \"$PWD\" ] || exit; sleep 0.05; done; /bin/true through-2")
     tried, within = script(name + "/tried", "/bin/true tried; [ -e after ]"), script(name + "/within", "/bin/true within")
     flow = script(name + "/snakemake", """rule() { /bin/bash -c "set -euo pipefail;  $1"; }
-there() { until [ -e "$1" ]; do sleep 0.05; done; }
+there() { until [ -e "$1" ]; do [ -d "$PWD" ] || exit; sleep 0.05; done; }
 rule {tried}; rule {through} &
 there gap; rule {tried}; rule {within}; : >gap-over
 there after; rule {tried}; wait""".replace("{tried}", tried).replace("{through}", through).replace("{within}", within))

@@ -75,7 +75,7 @@ static size_t commit(bool durable)
 	return chunk.size;
 }
 
-/* Another skepd reads what is kept.  Returns the number of processes that wait. */
+/* Another skepd reads the kept chunks.  Returns the number of processes that wait. */
 static size_t begin_next(struct fixture *next)
 {
 	char why[128];
@@ -139,7 +139,7 @@ static void begin_run(bool found)
 	run->found = found;
 }
 
-/* What has not changed is in no later chunk; what is gone leaves the state. */
+/* A process that has not changed is in no later chunk; a process that has ended leaves the state. */
 static void one_chunk_after_another(void **state)
 {
 	struct fixture next;
@@ -319,7 +319,7 @@ static void too_many_users(void **state)
 	forget_chunks();
 }
 
-/* ---- what is no state ------------------------------------------------------------------ */
+/* ---- other bytes ----------------------------------------------------------------------- */
 
 static int read_bytes(const void *bytes, size_t size)
 {
