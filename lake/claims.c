@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lake/rows.h"
+#include "lake/saturate.h"
 
 struct claims {
 	struct lake_claims answer; /* first member: lake_claims_free casts the caller's pointer back */
@@ -39,15 +40,15 @@ static const struct lake_question parts[] = {
 	[LAKE_PART_TOOL] = {
 		.sqlite = "SELECT r.run, r.boot_id, d.s, sum(t.cpu_ns) FROM run r JOIN rollup_run_tool t ON t.run = r.id JOIN dict "
 			  "d ON d.id = t.tool WHERE " LIVED " GROUP BY r.id, t.tool",
-		.clickhouse = "SELECT run, boot_id, tool, sum(cpu_ns) FROM proc FINAL WHERE " LIVED_CLICKHOUSE
+		.clickhouse = "SELECT run, boot_id, tool, " LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL WHERE " LIVED_CLICKHOUSE
 			      " GROUP BY run, boot_id, tool",
 	},
 	[LAKE_PART_LABEL] = {
 		.sqlite = "SELECT r.run, r.boot_id, coalesce(f.value, ''), sum(p.cpu_ns) FROM run r JOIN proc p ON p.run = r.id "
 			  "LEFT JOIN proc_facet f ON f.proc = p.id AND f.name = (SELECT id FROM dict WHERE s = 'labels') WHERE "
 			  LIVED " GROUP BY r.id, f.value",
-		.clickhouse = "SELECT run, boot_id, arrayStringConcat(labels, ' ') AS label, sum(cpu_ns) FROM proc FINAL WHERE "
-			      LIVED_CLICKHOUSE " GROUP BY run, boot_id, label",
+		.clickhouse = "SELECT run, boot_id, arrayStringConcat(labels, ' ') AS label, "
+			      LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL WHERE " LIVED_CLICKHOUSE " GROUP BY run, boot_id, label",
 	},
 };
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lake/saturate.h"
 #include "lake/server.h"
 
 void lake_say(struct lake_why *w, const char *fmt, ...)
@@ -139,6 +140,15 @@ size_t lake_unread(const struct lake *l, const char *const **ret)
 	return l->n_unread;
 }
 
+bool lake_is_saturated(const struct lake *l, const struct lake_report *r)
+{
+	const struct lake_totals *t = r ? &r->run.totals : NULL;
+	const uint64_t most = LAKE_SUM_MOST;
+
+	return l->saturated || (t && (t->cpu_ns == most || t->run_delay_ns == most || t->rchar_bytes == most ||
+				      t->wchar_bytes == most || t->read_bytes == most || t->write_bytes == most));
+}
+
 int lake_skip(struct lake *l, int err, const struct lake_why *why)
 {
 	char **grown;
@@ -251,7 +261,9 @@ static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app, in
 	int rc;
 
 	sqlite3_busy_timeout(f->sql, 2000);
-	rc = sqlite3_exec(f->sql, "BEGIN", NULL, NULL, NULL);
+	rc = lake_saturate(f->sql);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(f->sql, "BEGIN", NULL, NULL, NULL);
 	for (size_t i = 0; rc == SQLITE_OK && i < 3; i++) {
 		sqlite3_stmt *s = NULL;
 
@@ -320,16 +332,17 @@ char *lake_file_path(const struct lake *l, unsigned number)
 	return n < 0 ? NULL : path;
 }
 
-int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, struct lake_file *ret)
+int lake_file_open(struct lake *l, unsigned number, struct lake_why *why, struct lake_file *ret)
 {
-	struct lake_file f = { .why = why, .copy = l->fd >= 0 };
+	struct lake_file f = { .why = why, .copy = l->fd >= 0, .saturated = &l->saturated };
 	int64_t version = 0, app = 0, objects = 0;
 	char *uri = NULL;
 	int rc, err = -ENOMEM;
 
 	lake_say(why, "out of memory");
 	if (l->server) {
-		*ret = (struct lake_file){ .server = l->server, .path = strdup(l->path), .why = why };
+		*ret = (struct lake_file){ .server = l->server, .path = strdup(l->path), .why = why,
+					    .saturated = &l->saturated };
 		return ret->path ? 0 : -ENOMEM;
 	}
 	f.path = lake_file_path(l, number);

@@ -23,6 +23,7 @@ struct lake {
 	unsigned *months; /* (year * 12 + month (0..11)) * LAKE_PARTS + part of the month, newest first */
 	size_t n_unread;
 	char **unread; /* lake_unread() */
+	bool saturated; /* lake_is_saturated() */
 };
 
 /* The caller's buffer for the reason of a failure. */
@@ -40,6 +41,7 @@ struct lake_file {
 	char *path;
 	struct lake_why *why; /* borrowed */
 	bool copy;            /* a copy (lake/copy.h): its processes are in proc_flat */
+	bool *saturated;      /* of its lake */
 };
 
 /* The caller frees it; NULL: no memory. */
@@ -48,7 +50,7 @@ char *lake_file_path(const struct lake *, unsigned number);
  * Opens a file and begins a read transaction: all queries see the same state. -ENOENT: the file was removed since
  * lake_open, or is empty.
  */
-int lake_file_open(const struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
+int lake_file_open(struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
 void lake_file_close(struct lake_file *);
 /*
  * Lets a question go on without a file that it could not read: notes the message in `why` for lake_unread().  err: what

@@ -33,6 +33,14 @@ bool lake_is_address(const char *path);
  */
 size_t lake_unread(const struct lake *, const char *const **ret);
 
+struct lake_report;
+
+/*
+ * Does a number of an answer stand at 2^63 - 1?  A sum stops there: a record has a value that no process can have.
+ * report: NULL, or an answer whose sums count too.
+ */
+bool lake_is_saturated(const struct lake *, const struct lake_report *);
+
 enum lake_state { LAKE_RUNNING, LAKE_RUNNABLE, LAKE_IOWAIT, LAKE_BLOCKED, LAKE_SLEEPING, LAKE_STATES };
 
 struct lake_totals {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/saturate.h"
 
 /* ?1, ?2: the time span; ?3, ?4: the host. The back end sums the losses: there are few streams and places. */
 static const struct lake_question in_span = {
@@ -35,7 +36,7 @@ static int add_loss(struct answer *a, const struct lake_loss *l)
 
 		if (strcmp(have->instance, l->instance) == 0 && strcmp(have->stream, l->stream) == 0 &&
 		    strcmp(have->where, l->where) == 0) {
-			have->count += l->count;
+			lake_add(&have->count, l->count);
 			return 0;
 		}
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/saturate.h"
 #include "lake/usage.h"
 
 struct pulses_answer {
@@ -24,8 +25,8 @@ static const struct lake_question of_live = {
 		"AND r.engine = '' AND r.origin NOT IN ('session', 'shell') AND r.state = 'running' AND (?5 OR r.host = ?3) "
 		"GROUP BY r.id, s.start_ns",
 	.clickhouse =
-		"SELECT run, boot_id, start_ns, intDiv(sum(interval_ns), count()), sum(cpu_ns), "
-		"sum(read_bytes + write_bytes), sum(processes), argMax(tool, rss_bytes), max(rss_bytes) FROM sample FINAL "
+		"SELECT run, boot_id, start_ns, intDiv(sum(interval_ns), count()), " LAKE_SUM_CLICKHOUSE("cpu_ns") ", "
+		LAKE_SUM_CLICKHOUSE("read_bytes + write_bytes") ", sum(processes), argMax(tool, rss_bytes), max(rss_bytes) FROM sample FINAL "
 		"WHERE start_ns BETWEEN ?1 AND ?2 AND (run, boot_id) IN (SELECT run, boot_id FROM run FINAL WHERE "
 		"end_ns = 0 AND engine = '' AND origin NOT IN ('session', 'shell') AND state = 'running' AND "
 		"(?5 OR host = ?3)) GROUP BY run, boot_id, start_ns",

@@ -4,6 +4,7 @@
  */
 #include "lake/rows.h"
 
+#include "lake/saturate.h"
 #include "lake/server.h"
 
 int lake_rows_open(struct lake_file *f, const struct lake_question *q, const struct lake_value *values, size_t n,
@@ -63,7 +64,11 @@ void lake_rows_close(struct lake_rows *r)
 
 int64_t lake_rows_number(const struct lake_rows *r, int column)
 {
-	return r->clickhouse ? server_rows_number(r->clickhouse, column) : sqlite3_column_int64(r->sqlite, column);
+	int64_t n = r->clickhouse ? server_rows_number(r->clickhouse, column)
+				  : sqlite3_column_int64(r->sqlite, column);
+
+	*r->file->saturated |= n == LAKE_SUM_MOST;
+	return n;
 }
 
 double lake_rows_real(const struct lake_rows *r, int column)

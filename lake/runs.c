@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lake/run.h"
+#include "lake/saturate.h"
 
 struct runs_answer {
 	struct lake_runs runs; /* first member: lake_runs_free casts the caller's pointer back */
@@ -93,8 +94,12 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 		     "SELECT " LAKE_RUN_COLUMNS_CLICKHOUSE ", sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9 "
 		     "FROM (SELECT * %s) AS r ANY LEFT JOIN (SELECT run, boot_id, sum(last) AS sum0, "
 		     "countIf(execed OR state != 'replaced') AS sum1, countIf(exit_code > 0 OR signal != 0) AS sum2, "
-		     "sum(cpu_ns) AS sum3, sum(run_delay_ns) AS sum4, sum(rchar_bytes) AS sum5, "
-		     "sum(wchar_bytes) AS sum6, sum(read_bytes) AS sum7, sum(write_bytes) AS sum8, "
+		     LAKE_SUM_CLICKHOUSE("cpu_ns") " AS sum3, "
+		     LAKE_SUM_CLICKHOUSE("run_delay_ns") " AS sum4, "
+		     LAKE_SUM_CLICKHOUSE("rchar_bytes") " AS sum5, "
+		     LAKE_SUM_CLICKHOUSE("wchar_bytes") " AS sum6, "
+		     LAKE_SUM_CLICKHOUSE("read_bytes") " AS sum7, "
+		     LAKE_SUM_CLICKHOUSE("write_bytes") " AS sum8, "
 		     "max(rss_peak_bytes) AS sum9 FROM proc FINAL WHERE run IN (SELECT run %s) GROUP BY run, boot_id) AS s "
 		     "USING (run, boot_id) ORDER BY start_ns DESC, run DESC",
 		     chosen, chosen) < 0)

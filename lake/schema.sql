@@ -192,8 +192,6 @@ CREATE TABLE proc_row (
 	cancelled_write_bytes INTEGER,
 	threads_peak INTEGER
 );
--- A file with a run of `skep run` has an index on start_boot_ns too: by it the second record of an image finds the row
--- of the first.
 CREATE INDEX proc_row_by_run ON proc_row (run);
 
 CREATE VIEW proc_rows AS SELECT

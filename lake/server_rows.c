@@ -233,7 +233,7 @@ int64_t server_rows_number(struct server_rows *r, int column)
 	size_t n;
 	const char *text = server_rows_text(r, column, &n);
 	char *end;
-	int64_t value = *text == '-' ? strtoll(text, &end, 10) : (int64_t)strtoull(text, &end, 10);
+	int64_t value = strtoll(text, &end, 10); /* above 2^63: INT64_MAX, as a sum of SQLite's (saturate.h) */
 
 	r->bad |= *end != '\0'; /* NULL is an empty text, and 0 */
 	return value;

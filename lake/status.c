@@ -287,8 +287,10 @@ int lake_status(struct lake *l, bool rows, struct lake_status **ret, char *why_t
 		lake_status_free(a ? &a->status : NULL);
 		return err;
 	}
-	if (statvfs(l->path, &fs) == 0)
+	if (statvfs(l->path, &fs) == 0) {
+		a->status.fs_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
 		a->status.fs_free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	}
 	*ret = &a->status;
 	return 0;
 }

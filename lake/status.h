@@ -33,7 +33,7 @@ struct lake_status {
 	 */
 	unsigned growth_days;
 	double growth_bytes_a_day;
-	uint64_t fs_free_bytes; /* that skepd may use, on the lake's file system */
+	uint64_t fs_bytes, fs_free_bytes; /* the size of the lake's file system, and what skepd may use of it */
 };
 /*
  * rows: counts the rows of all tables, for which SQLite reads a large part of the files.  0 or -errno; a file that

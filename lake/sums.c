@@ -6,28 +6,29 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/saturate.h"
 
 void lake_totals_add(struct lake_totals *to, const struct lake_totals *t)
 {
-	to->cpu_ns += t->cpu_ns;
-	to->user_ns += t->user_ns;
-	to->system_ns += t->system_ns;
-	to->run_delay_ns += t->run_delay_ns;
-	to->voluntary_switches += t->voluntary_switches;
-	to->involuntary_switches += t->involuntary_switches;
-	to->minor_faults += t->minor_faults;
-	to->major_faults += t->major_faults;
-	to->rchar_bytes += t->rchar_bytes;
-	to->wchar_bytes += t->wchar_bytes;
-	to->read_bytes += t->read_bytes;
-	to->write_bytes += t->write_bytes;
-	to->cancelled_write_bytes += t->cancelled_write_bytes;
+	lake_add(&to->cpu_ns, t->cpu_ns);
+	lake_add(&to->user_ns, t->user_ns);
+	lake_add(&to->system_ns, t->system_ns);
+	lake_add(&to->run_delay_ns, t->run_delay_ns);
+	lake_add(&to->voluntary_switches, t->voluntary_switches);
+	lake_add(&to->involuntary_switches, t->involuntary_switches);
+	lake_add(&to->minor_faults, t->minor_faults);
+	lake_add(&to->major_faults, t->major_faults);
+	lake_add(&to->rchar_bytes, t->rchar_bytes);
+	lake_add(&to->wchar_bytes, t->wchar_bytes);
+	lake_add(&to->read_bytes, t->read_bytes);
+	lake_add(&to->write_bytes, t->write_bytes);
+	lake_add(&to->cancelled_write_bytes, t->cancelled_write_bytes);
 	to->net_known |= t->net_known;
-	to->net_rx_bytes += t->net_rx_bytes;
-	to->net_tx_bytes += t->net_tx_bytes;
-	to->block_delay_ns += t->block_delay_ns;
+	lake_add(&to->net_rx_bytes, t->net_rx_bytes);
+	lake_add(&to->net_tx_bytes, t->net_tx_bytes);
+	lake_add(&to->block_delay_ns, t->block_delay_ns);
 	for (int i = 0; i < LAKE_STATES; i++)
-		to->states[i] += t->states[i];
+		lake_add(&to->states[i], t->states[i]);
 	if (t->threads > to->threads)
 		to->threads = t->threads;
 	if (t->rss_peak_bytes > to->rss_peak_bytes)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/saturate.h"
 
 /* A host while its rows are read. */
 struct found_host {
@@ -245,18 +246,18 @@ static void merge_hour(struct lake_hour *to, const struct lake_hour *h)
 {
 	to->first_ns = to->first_ns < h->first_ns ? to->first_ns : h->first_ns;
 	to->last_ns = larger(to->last_ns, h->last_ns);
-	to->known_ns += h->known_ns;
-	to->capacity_ns += h->capacity_ns;
-	to->busy_ns += h->busy_ns;
-	to->idle_ns += h->idle_ns;
-	to->runs_ns += h->runs_ns;
-	to->daemons_ns += h->daemons_ns;
+	lake_add(&to->known_ns, h->known_ns);
+	lake_add(&to->capacity_ns, h->capacity_ns);
+	lake_add(&to->busy_ns, h->busy_ns);
+	lake_add(&to->idle_ns, h->idle_ns);
+	lake_add(&to->runs_ns, h->runs_ns);
+	lake_add(&to->daemons_ns, h->daemons_ns);
 	to->memory_bytes = larger(to->memory_bytes, h->memory_bytes);
 	to->memory_limit_bytes = larger(to->memory_limit_bytes, h->memory_limit_bytes);
-	to->rx_bytes += h->rx_bytes;
-	to->tx_bytes += h->tx_bytes;
-	to->read_bytes += h->read_bytes;
-	to->write_bytes += h->write_bytes;
+	lake_add(&to->rx_bytes, h->rx_bytes);
+	lake_add(&to->tx_bytes, h->tx_bytes);
+	lake_add(&to->read_bytes, h->read_bytes);
+	lake_add(&to->write_bytes, h->write_bytes);
 	to->idle_minutes |= h->idle_minutes;
 	to->other_minutes |= h->other_minutes;
 }
@@ -400,7 +401,7 @@ static const struct lake_question of_left = {
 		"(?5 OR r.host = ?3) GROUP BY r.id, s.tool",
 	.clickhouse =
 		"SELECT run, boot_id, tool, min(start_ns), max(start_ns + interval_ns), max(processes), max(rss_bytes), "
-		"sum(cpu_ns) FROM (SELECT run, boot_id, tool, start_ns, interval_ns, processes, rss_bytes, cpu_ns FROM "
+		LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM (SELECT run, boot_id, tool, start_ns, interval_ns, processes, rss_bytes, cpu_ns FROM "
 		"sample FINAL WHERE run != '' AND processes > 0 AND start_ns BETWEEN ?1 AND ?2) ANY INNER JOIN "
 		"(SELECT run, boot_id, end_ns FROM run FINAL WHERE end_ns > 0 AND start_ns < ?2 AND (?5 OR host = ?3)) "
 		"USING (run, boot_id) WHERE start_ns > end_ns GROUP BY run, boot_id, tool",

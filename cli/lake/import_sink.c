@@ -57,8 +57,8 @@ static const struct instance_ops ops = { .batch_answer = answered };
 /* The import removes nothing from the lake: no bound holds.  A skepd that writes to the lake applies skepd.conf's. */
 static struct config *config_of(const char *folder, struct diag *diag)
 {
-	json_t *root = json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "sinks", "plugin", "lake", "path", folder,
-				 "max_bytes", "0", "min_free", "0", "max_age", "0s");
+	json_t *root = json_pack("{s:[{s:s, s:s, s:s, s:i, s:s, s:s}]}", "sinks", "plugin", "lake", "path", folder,
+				 "max_bytes", "0", "max_share", 0, "min_free", "0", "max_age", "0s");
 	char *text = root ? json_dumps(root, 0) : NULL;
 	struct config *config = text ? config_parse(text, strlen(text), "skep lake import", diag) : NULL;
 

@@ -54,11 +54,13 @@ static void option(const json_t *options, const char *key, int (*parse)(const ch
 		*ret = n;
 }
 
-static struct bounds bounds_of(const char *lake)
+/* fs_bytes: of the lake's file system, of which the lake may have max_share percent. */
+static struct bounds bounds_of(const char *lake, uint64_t fs_bytes)
 {
 	struct bounds b = { .max_bytes = UINT64_C(10) << 30, .min_free = UINT64_C(1) << 30,
 			    .max_age_ns = 400 * 86400 * UINT64_C(1000000000) };
 	struct diag ignored; /* skepd -t reports it, with file and line */
+	uint64_t percent = 25, share;
 	struct config *config;
 
 	diag_init(&ignored);
@@ -71,11 +73,15 @@ static struct bounds bounds_of(const char *lake)
 		if (!sink->plugin || strcmp(sink->plugin, "lake") != 0 || !path || !same_folder(path, lake))
 			continue;
 		option(sink->options, "max_bytes", config_size, &b.max_bytes);
+		option(sink->options, "max_share", config_size, &percent);
 		option(sink->options, "min_free", config_size, &b.min_free);
 		option(sink->options, "max_age", config_time, &b.max_age_ns);
 		b.known = true;
 	}
 	config_free(config);
+	share = (uint64_t)((double)fs_bytes * (double)percent / 100);
+	if (share && (!b.max_bytes || share < b.max_bytes))
+		b.max_bytes = share;
 	return b;
 }
 
@@ -355,7 +361,7 @@ int lake_command_status(const struct lake_options *o)
 		status = skep_fail("lake", SKEP_EXIT_RUNTIME, "%s", why);
 		goto out;
 	}
-	bounds = bounds_of(path);
+	bounds = bounds_of(path, s->fs_bytes);
 	rc = o->json ? print_json(path, s, &bounds, o->rows) : print_text(path, s, &bounds, o->rows);
 	if (rc)
 		status = skep_fail("lake", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc));

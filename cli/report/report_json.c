@@ -333,7 +333,7 @@ static void approx_out(struct json_stream *o, uint64_t approx)
 		{ APPROX_COUNTERS, "counters" },
 		{ APPROX_END, "end" },
 		{ APPROX_RSS_PEAK, "rss_peak" },
-		{ APPROX_RUN_DELAY, "run_delay" },
+		{ APPROX_THREADS, "threads" },
 		{ APPROX_START, "start" },
 		{ APPROX_EXEC, "exec" },
 		{ APPROX_ARGV, "argv" },

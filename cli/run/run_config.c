@@ -106,12 +106,15 @@ int run_config(const struct run_options *options, const char *lake, struct confi
 			json_decref(entry);
 			goto out;
 		}
+		/* A user who asks for this run wants its report, which is small, as long as the disk has any room. */
+		if (plugins[i].has_path)
+			json_object_set_new(entry, "min_free", json_string("0"));
 		/*
 		 * The service's lake has the service's bounds, which only skepd.conf knows: skepd removes files there.
 		 */
 		if (plugins[i].has_path && geteuid() == 0) {
 			json_object_set_new(entry, "max_bytes", json_string("0"));
-			json_object_set_new(entry, "min_free", json_string("0"));
+			json_object_set_new(entry, "max_share", json_integer(0));
 			json_object_set_new(entry, "max_age", json_string("0s"));
 		}
 		json_array_append_new(list, entry);

@@ -15,6 +15,7 @@ static struct skep_context cell_context(const struct run *run, const struct inte
 {
 	return (struct skep_context){
 		.size = sizeof(struct skep_context),
+		.payer = run ? run->payer : SKEP_NOBODY,
 		.run = text_str(run ? run->id : ""),
 		.pipeline = text_str(run ? run->pipeline : ""),
 		.task = text_str(""),

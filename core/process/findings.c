@@ -90,6 +90,7 @@ static void emit(struct track *t, const struct finding *f, bool open, uint64_t t
 	uint64_t window_ns = time_ns > f->started_ns ? time_ns - f->started_ns : 0;
 	struct skep_context ctx = {
 		.size = sizeof(ctx),
+		.payer = f->payer,
 		.run = intern_str(f->run),
 		.pipeline = intern_str(f->pipeline),
 		.task = intern_str(f->task),
@@ -178,7 +179,7 @@ void findings_open(struct track *t, const struct finding_begin *b)
 {
 	const struct proc *p = b->process;
 	struct run *run = b->run;
-	struct finding f = { .kind = b->kind, .key = key_of(b->kind, b->subject), .started_ns = b->started_ns,
+	struct finding f = { .kind = b->kind, .payer = p ? p->payer : run ? run->payer : SKEP_NOBODY, .key = key_of(b->kind, b->subject), .started_ns = b->started_ns,
 			     .value = b->value, .threshold = b->threshold };
 	struct skep_str container = b->container, cgroup = b->cgroup;
 	struct skep_context ctx;

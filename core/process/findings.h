@@ -24,6 +24,7 @@ enum finding_kind { FINDING_STALL, FINDING_LEFTOVER, FINDING_ORPHAN, FINDING_GPU
 struct finding {
 	struct finding *next;
 	enum finding_kind kind;
+	uint32_t payer; /* who answers for it: skep/record.h, struct skep_context */
 	uint64_t key;  /* of its kind and its subject */
 	uint64_t look; /* the last look that still found it */
 	char id[FINDING_ID_SIZE];

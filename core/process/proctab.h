@@ -96,6 +96,7 @@ struct proc {
 	uint64_t maxrss_base_bytes; /* signal->maxrss at the begin of the image */
 	uint64_t maxrss_bytes;
 	uint32_t uid, gid, session;
+	uint32_t payer; /* the user who answers for it: skep/record.h, struct skep_process_fork */
 	uint32_t group; /* pid of the process group's leader, as of its exec or a scan; 0: not known */
 	uint32_t image;
 	uint32_t threads_peak;

@@ -14,7 +14,7 @@
 #define APPROX_COUNTERS 2u   /* the final counters were lost or had not arrived: the figures are the last sample's */
 #define APPROX_END 4u        /* the exit record was lost: end_ns is the time of the final record */
 #define APPROX_RSS_PEAK 8u   /* the memory peak is an upper bound: it is inherited from an earlier image */
-#define APPROX_RUN_DELAY 16u /* run-queue delay of some dead threads is missing */
+#define APPROX_THREADS 16u /* run-queue delay, bytes and number of some dead threads are missing */
 #define APPROX_START 32u     /* the process began before skep recorded it: counters may include that time */
 #define APPROX_ARGV 128u     /* the arguments could not be read: argv is empty, not "no arguments" */
 #define APPROX_EXEC 64u      /* the exec record was lost: exe, argv come from /proc or are missing */

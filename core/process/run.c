@@ -179,7 +179,7 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	}
 	r->root_pid = spec->root;
 	r->root_ticks = spec->root_ticks;
-	r->uid = r->owner = spec->uid;
+	r->uid = r->payer = r->owner = spec->uid;
 	r->gid = spec->gid;
 	r->stranger = spec->stranger;
 	r->start_ns = now_ns;
@@ -332,6 +332,7 @@ void run_sampled(struct run *r)
 void run_context(const struct run *run, struct skep_context *ret)
 {
 	*ret = (struct skep_context) { .size = sizeof(*ret),
+				       .payer = run->payer,
 				       .run = text_str(run->id),
 				       .pipeline = text_str(run->pipeline) };
 }

@@ -54,6 +54,7 @@ struct run {
 	uint64_t root_ticks; /* its start as in /proc/PID/stat; 0: not known */
 	struct skep_upid root; /* pid 0 until the root's first record */
 	uint32_t uid;
+	uint32_t payer; /* the user who answers for its root: skep/record.h, struct skep_process_fork */
 	uint32_t gid;   /* the root's group when the run began */
 	uint32_t owner; /* the user who began it by name */
 	bool stranger;  /* of the owner: see run_spec.h */

@@ -238,7 +238,7 @@ static void leave_out(struct saver *s)
 /* A task that engines found has the user of its run. */
 static uint32_t user_of_task(const struct task *task)
 {
-	return task->run ? task->run->uid : 0;
+	return task->run ? task->run->payer : 0;
 }
 
 /* "ID\0NAME\0..." and the arguments: most items of a run change its numbers alone. */
@@ -379,12 +379,12 @@ static void write_processes(struct track *t, struct saver *s, bool whole, uint64
 
 		if (!saved_worth(p))
 			continue;
-		if (is_over(s, p->uid)) {
+		if (is_over(s, p->payer)) {
 			++*ret_left_out;
 			continue;
 		}
 		write_process(t, s, p);
-		add_bytes(s, p->uid, before);
+		add_bytes(s, p->payer, before);
 	}
 }
 
@@ -412,7 +412,7 @@ static void write_groups(struct track *t, struct saver *s, bool whole)
 		size_t before = s->out.len;
 		void *to[] = { s, run };
 
-		if (run_worth(run) && !is_over(s, run->uid)) {
+		if (run_worth(run) && !is_over(s, run->payer)) {
 			write_run(s, run);
 			if (!run->ended)
 				attempts_changed(run->attempts, whole, on_attempts, to);
@@ -420,16 +420,16 @@ static void write_groups(struct track *t, struct saver *s, bool whole)
 			gone(s, run->saved.number);
 			run->saved = (struct saved_as){ 0 };
 		}
-		add_bytes(s, run->uid, before);
+		add_bytes(s, run->payer, before);
 	}
 	/* The oldest first: a scope is younger than those further out. */
 	for (struct scope *scope = t->scopes.last; scope; scope = scope->prev) {
 		size_t before = s->out.len;
 
-		if (is_over(s, scope->uid))
+		if (is_over(s, scope->payer))
 			continue;
 		write_scope(s, scope);
-		add_bytes(s, scope->uid, before);
+		add_bytes(s, scope->payer, before);
 	}
 	for (struct task *task = t->tasks.first; task; task = task->next) {
 		size_t before = s->out.len;
@@ -487,7 +487,7 @@ static void clean(struct track *t, struct saver *s, bool whole)
 	for (struct proc *p = whole ? proctab_first(t->table) : t->dirty, *next; p; p = next) {
 		next = whole ? p->next : p->dirty_next;
 		track_clean(t, p, false);
-		if (saved_worth(p) && !is_over(s, p->uid))
+		if (saved_worth(p) && !is_over(s, p->payer))
 			p->flags |= PROC_STORED;
 		else
 			p->flags &= ~PROC_STORED;

@@ -104,6 +104,7 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 	}
 	if (first) {
 		p->uid = rec->uid;
+		p->payer = rec->payer;
 		p->gid = rec->gid;
 		p->session = rec->session;
 		set_cgroup(t, p, rec->cgroup_id, NULL);
@@ -314,6 +315,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->approx = folded ? 0 : APPROX_SPLIT;
 	p->flags = (p->flags | PROC_EXECED) & ~PROC_RSS_KNOWN;
 	p->uid = rec->uid;
+	p->payer = rec->payer;
 	p->gid = rec->gid;
 	p->session = rec->session;
 	set_group(p, rec->group_leader, rec->flags & SKEP_EXEC_TTY);
@@ -324,8 +326,10 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	track_set_rss(p, 0);
 	track_environ(t, p, &rec->environ, rec->flags & SKEP_EXEC_BOUNDARY);
 	executed(t, p);
-	if (p->run && (p->flags & PROC_ROOT))
+	if (p->run && (p->flags & PROC_ROOT)) {
 		p->run->uid = p->uid;
+		p->run->payer = p->payer;
+	}
 	track_recell(t, p);
 	if (p->cell && !(p->flags & PROC_MUTED))
 		p->cell->started++;
@@ -423,9 +427,9 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 		return;
 	}
 	set_cgroup(t, p, rec->cgroup_id, NULL);
-	track_settle(t, p, &rec->counters, rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL);
-	if (rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL)
-		p->approx |= APPROX_RUN_DELAY;
+	track_settle(t, p, &rec->counters, rec->flags & SKEP_FINAL_THREADS_PARTIAL);
+	if (rec->flags & SKEP_FINAL_THREADS_PARTIAL)
+		p->approx |= APPROX_THREADS;
 	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
 	if (!(p->flags & PROC_RSS_KNOWN) && rec->maxrss_bytes > 0)
 		track_image_rss(p, 0, rec->maxrss_bytes);
@@ -557,6 +561,7 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		p->session = rec->session;
 		set_group(p, rec->group_leader, rec->flags & SKEP_LIVE_TTY);
 		p->uid = rec->uid;
+		p->payer = rec->payer;
 		p->gid = rec->gid;
 		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 		if (rec->exe.len == 0)
@@ -600,6 +605,7 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (!newest)
 		return true;
 	p->uid = rec->uid;
+	p->payer = rec->payer;
 	p->gid = rec->gid;
 	p->session = rec->session;
 	p->live = rec->flags & (SKEP_LIVE_STATE_RUNNING | SKEP_LIVE_STATE_BLOCKED);

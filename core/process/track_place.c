@@ -90,6 +90,7 @@ static struct run *new_run(struct track *t, const struct proc *root, const struc
 		return NULL;
 	run->found = run->alone = true;
 	run->uid = p->uid;
+	run->payer = p->payer;
 	return run;
 }
 
@@ -359,6 +360,7 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 		p->image_start_ns = now_ns;
 		p->event_ns = now_ns;
 		p->uid = run->uid;
+		p->payer = run->payer;
 		p->gid = run->gid;
 		p->sweep = t->sweep;
 	}
@@ -370,6 +372,7 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 	p->approx &= ~APPROX_START; /* the run has all of it from its first instruction on */
 	run->root = p->upid.start_ns ? p->upid : (struct skep_upid){ 0 };
 	run->uid = p->uid;
+	run->payer = p->payer;
 	/* The run of the job in which a user typed `skep run`, or of the engine that started it. */
 	if (p->run && (p->run->job_group || p->run->engine[0]) && !p->run->ended) {
 		struct skep_str around = text_str(p->run->id), job = text_str(p->run->job);

@@ -64,6 +64,7 @@ static struct scope *open_scope(struct track *t, struct proc *p, const struct re
 	s->nests = recognizer_nests(entry);
 	s->root = p->upid;
 	s->uid = p->uid;
+	s->payer = p->payer;
 	s->cwd = intern_ref(p->cwd);
 	s->program = program_ref(p->program);
 	scope_unref(&t->scopes, t->intern, p->scope); /* the new scope holds it now */
@@ -157,6 +158,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	run->found = run->alone = true;
 	run->root = p->upid;
 	run->uid = p->uid;
+	run->payer = p->payer;
 	run->gid = p->gid;
 	run->peers = set_key(t, run, facts, p->uid);
 	if (run_set(&run->job, &job) < 0 || run_set(&run->account, &account) < 0)

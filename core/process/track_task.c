@@ -23,6 +23,7 @@ static bool is_root(const struct proc *p)
 static void record_out(struct track *t, const struct task *task, uint64_t time_ns)
 {
 	struct skep_context ctx = { .size = sizeof(ctx),
+				    .payer = task->run ? task->run->payer : SKEP_NOBODY,
 				    .task = intern_str(task->name),
 				    .container = intern_str(task->contained.in[IN_CONTAINER]) };
 	struct record_task rec;

@@ -30,7 +30,7 @@ struct scope {
 	const struct recognizer *entry;  /* in the table in use; NULL: a reload has removed the engine */
 	struct run *run;                 /* the run that it opened, a reference; NULL: none */
 	struct skep_upid root;           /* the engine's process */
-	uint32_t uid;                    /* of the root */
+	uint32_t uid, payer;             /* of the root */
 	const struct interned *cwd;      /* of the root */
 	struct program *program;         /* of the root */
 };

@@ -5,7 +5,7 @@
  * libskep-probe (pkg-config skep-probe).  Loop thread.
  *
  *	bpf = NAME_bpf__open()
- *	skep_load_cpus(), skep_ring_bytes()    sizes of its maps
+ *	skep_load_cpus(), skep_ring_bytes(), skep_load_places()    sizes of its maps
  *	skep_load_verdict()                    the host's verdict map replaces the object's own
  *	NAME_bpf__load(), or skep_pins_load()  on failure skep_load_fail()
  *	skep_view_new()                        counters that the kernel side writes and this side reads
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct bpf_map; /* <bpf/libbpf.h> */
+struct skep_kernel_types; /* <skep/types.h> */
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,15 @@ extern "C" {
 int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, unsigned *ret);
 /* Returns the size of a ring buffer of at least `wanted` bytes: whole pages, a power of two; at most 1 GiB. */
 uint32_t skep_ring_bytes(uint64_t wanted);
+
+/*
+ * Gives a hash map with an entry for each living process its size: the number of threads that the kernel allows
+ * (kernel.threads-max), of which it allows each user half (RLIMIT_NPROC), so that no user can fill the map.  Since
+ * Linux 6.1 the map takes memory for its entries alone, which any program can allocate (struct bpf_mem_alloc).  Before,
+ * it has at most SKEP_PLACES_BEFORE_6_1, allocated at once.
+ */
+#define SKEP_PLACES_BEFORE_6_1 65536u
+void skep_load_places(struct bpf_map *map, const struct skep_kernel_types *types);
 
 /*
  * Replaces the object's map "verdict" by the host's verdict map; verdict_pids: the object's constant of that name,

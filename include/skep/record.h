@@ -164,6 +164,12 @@ struct skep_process_fork {
 	uint32_t session; /* sid, initial pid namespace */
 	uint32_t ns_pid;  /* its pid in its own pid namespace */
 	struct skep_str comm;
+	/*
+	 * The user who answers for it: uid; in a user namespace the uid of the user who made the outermost one (below
+	 * root's), since a user has a whole range of subordinate uids (subuid(5)).
+	 */
+	uint32_t payer;
+	uint32_t reserved; /* 0 */
 };
 
 #define SKEP_EXEC_ARGV_UNREADABLE 1u /* the argument pages could not be read: argv is empty, not "no arguments" */
@@ -220,7 +226,7 @@ struct skep_process_exec {
 	 * initial pid namespace; 0 = not known
 	 */
 	uint32_t group_leader;
-	uint32_t reserved;     /* 0 */
+	uint32_t payer; /* as in struct skep_process_fork */
 	/*
 	 * Of the file `exe`: its size, and when its contents last changed (CLOCK_REALTIME). They tell whether another
 	 * binary took its place. 0 = not known
@@ -262,7 +268,7 @@ struct skep_process_exit {
 
 #define SKEP_FINAL_NO_EXIT    1u /* the probe knows that the exit record was lost */
 #define SKEP_FINAL_DELAYED    2u /* read from the kernel map for records that found the ring full */
-#define SKEP_FINAL_RUN_DELAY_PARTIAL 4u /* run_delay/run_count of some dead threads are missing */
+#define SKEP_FINAL_THREADS_PARTIAL 4u /* run delay and I/O of some dead threads are missing */
 
 /* The kernel has released the process (its parent reaped it): the counters are final and exact. */
 struct skep_process_final {
@@ -301,7 +307,7 @@ struct skep_process_live {
 	struct skep_str argv;
 	struct skep_str environ; /* as in struct skep_process_exec */
 	uint32_t group_leader; /* as in struct skep_process_exec */
-	uint32_t reserved;     /* 0 */
+	uint32_t payer;        /* as in struct skep_process_fork */
 };
 
 /*
@@ -336,10 +342,16 @@ struct skep_ledger_post {
 #define SKEP_LEDGER_MEMO \
 	2u /* shown beside the account, neither reference nor part: time within other parts (irq within tasks) */
 
+#define SKEP_NOBODY UINT32_MAX /* no user id: setuid(2) refuses it */
+
 /* The context that the host adds to a record of a process; an unknown string is empty. */
 struct skep_context {
 	uint32_t size; /* sizeof(struct skep_context) in this host */
-	uint32_t reserved;
+	/*
+	 * The user who answers for the record (struct skep_process_fork): what it takes of a sink's room is this
+	 * user's. SKEP_NOBODY: no user does, or the host does not know.
+	 */
+	uint32_t payer;
 	struct skep_str run;
 	struct skep_str pipeline;
 	struct skep_str task;

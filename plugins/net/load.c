@@ -128,6 +128,7 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf->rodata->big_bytes = st->opt_big_bytes;
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
+	skep_load_places(bpf->maps.processes, types);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * NET_SCRATCHES);
 	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);

@@ -24,7 +24,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 1); /* set by user space */
 	__type(key, struct net_process_key);
 	__type(value, struct net_process);
 } processes SEC(".maps");

@@ -62,6 +62,7 @@ static int decode_fork(struct skep_instance *inst, struct proc_state *st, const 
 		.cgroup_id = r->cgroup_id,
 		.uid = r->uid,
 		.gid = r->gid,
+		.payer = r->payer,
 		.session = r->session,
 		.ns_pid = r->ns_pid,
 		.comm = comm_of(st, r->comm),
@@ -86,6 +87,7 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 		.pid_ns = r->pid_ns,
 		.uid = r->uid,
 		.gid = r->gid,
+		.payer = r->payer,
 		.session = r->session,
 		.tid = r->tid,
 		.ns_pid = r->ns_pid,
@@ -200,7 +202,7 @@ void proc_emit_final(struct skep_instance *inst, struct proc_state *st, const st
 		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
 		.status = r->status,
 		.flags = (r->flags & PROC_FINAL_DELAYED ? SKEP_FINAL_DELAYED : 0) |
-			 (r->flags & PROC_FINAL_PARTIAL ? SKEP_FINAL_RUN_DELAY_PARTIAL : 0),
+			 (r->flags & PROC_FINAL_PARTIAL ? SKEP_FINAL_THREADS_PARTIAL : 0),
 		.cgroup_id = r->cgroup_id,
 		.threads = r->threads,
 	};
@@ -221,6 +223,7 @@ void proc_live_record(struct skep_instance *inst, struct proc_state *st, const s
 		.cgroup_id = r->cgroup_id,
 		.uid = r->uid,
 		.gid = r->gid,
+		.payer = r->payer,
 		.session = r->session,
 		.ns_pid = r->ns_pid,
 		.threads = r->threads,

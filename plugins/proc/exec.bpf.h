@@ -202,6 +202,8 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
+	rec->payer = payer_of(cred);
+	rec->reserved = 0;
 	rec->mount_ns = nsproxy->mnt_ns->ns.inum;
 	rec->pid_ns = nsproxy->pid_ns_for_children->ns.inum;
 	cgroup_id = node->id;

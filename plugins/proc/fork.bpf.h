@@ -67,6 +67,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	rec->cgroup_id = node->id;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
+	rec->payer = payer_of(cred);
 	rec->session = session_of(sig);
 	rec->ns_pid = ns_pid_of(thread_pid);
 	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));

@@ -108,6 +108,7 @@ int on_task(struct bpf_iter__task *ctx)
 	rec->maxrss_pages = sig->maxrss;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
+	rec->payer = payer_of(cred);
 	rec->session = session_of(sig);
 	rec->ns_pid = ns_pid_of(thread_pid);
 	rec->threads = sig->nr_threads;

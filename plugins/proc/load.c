@@ -19,7 +19,7 @@
 #include "state.h"
 
 /* Shares the host's maps; without them the programs see no rules. */
-static int share_maps(struct skep_instance *inst, struct proc_state *st)
+static int share_maps(struct skep_instance *inst, struct proc_state *st, const struct skep_kernel_types *types)
 {
 	const struct skep_host *host = st->host;
 	const struct {
@@ -35,8 +35,8 @@ static int share_maps(struct skep_instance *inst, struct proc_state *st)
 
 	if (host->verdict_fd >= 0)
 		st->bpf->rodata->verdict_pids = host->verdict_pids;
-	if (maps[1].fd < 0) /* no fork waits for rules: programs keep none */
-		bpf_map__set_max_entries(st->bpf->maps.pending_forks, 1);
+	if (maps[1].fd >= 0) /* else no fork waits for rules: programs keep none */
+		skep_load_places(st->bpf->maps.pending_forks, types);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
 		err = maps[i].fd >= 0 ? bpf_map__reuse_fd(maps[i].map, maps[i].fd) : 0;
 		if (err)
@@ -74,7 +74,8 @@ static int prepare(struct skep_instance *inst, struct proc_state *st, const stru
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus * PROC_BUFFERS);
-	return share_maps(inst, st);
+	skep_load_places(bpf->maps.threads, types);
+	return share_maps(inst, st, types);
 }
 
 /* Opens, prepares, and loads or adopts. -ESTALE: the adoption failed, so call it again. */

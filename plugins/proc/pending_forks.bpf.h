@@ -29,7 +29,7 @@ struct {
 	 * When the map is full, a fork's record goes out at once, and the ancestor of an excluded process is unknown,
 	 * which skep_rules.full counts.
 	 */
-	__uint(max_entries, 16384);
+	__uint(max_entries, 1); /* set by user space */
 	__type(key, __u32); /* tgid */
 	__type(value, struct proc_pending_fork);
 } pending_forks SEC(".maps");

@@ -269,7 +269,7 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->c_misses =
 		host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
 	st->c_threads_lost =
-		host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
+		host->counter(inst, "threads_lost", "dead threads whose run-queue delay and I/O are in no total");
 	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
 	st->c_argv_spared = host->counter(inst, "argv_spared",
 					  "execs whose arguments were cut to 1 KiB, because half of the ring was full");

@@ -68,7 +68,7 @@ struct proc_fork {
 	__u32 uid, gid;
 	__u32 session;
 	__u32 ns_pid;
-	__u32 reserved;
+	__u32 payer;
 	char comm[PROC_COMM];
 };
 
@@ -107,6 +107,7 @@ struct proc_exec {
 	__u32 tid;
 	__u32 ns_pid;
 	__u32 flags;
+	__u32 payer, reserved;
 	__u32 argv_total;
 	/* lengths of what follows the record, in this order; paths as components, leaf first, each NUL-terminated */
 	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len, environ_len;
@@ -186,6 +187,7 @@ struct proc_leader {
 	__u32 threads;
 	__u32 flags;
 	__u32 group; /* with PROC_LIVE_TTY the pid of the process group's leader; else 0 */
+	__u32 payer, reserved;
 	char comm[PROC_COMM];
 };
 
@@ -221,7 +223,7 @@ struct proc_counters {
 	__u64 dropped[PROC_TYPES];  /* the ring was full */
 	__u64 delayed;              /* finals put into `unsent` */
 	__u64 unsent_full;          /* finals lost: `unsent` was full too */
-	__u64 threads_full;         /* a thread's run delay lost: `threads` was full */
+	__u64 threads_full;         /* a thread's run delay and I/O lost: `threads` was full */
 	__u64 argv_faults;          /* argument pages not readable */
 	__u64 argv_spared;          /* arguments cut to PROC_ARGV_SPARE, because half of the ring was full */
 	__u64 no_buffer;            /* cannot happen */

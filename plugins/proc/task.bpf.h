@@ -27,6 +27,24 @@ static __always_inline __u32 group_of(struct signal_struct *sig)
 	return group->numbers[0].nr;
 }
 
+/*
+ * The user who answers for a process (struct skep_process_fork).  A namespace that root made (nspawn, dockerd) may hold
+ * users of all kinds: those inside answer for themselves.  The kernel nests 32 below the first (create_user_ns).
+ */
+static __always_inline __u32 payer_of(const struct cred *cred)
+{
+	struct user_namespace *ns = cred->user_ns;
+	__u32 payer = cred->uid.val;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i <= 32 && ns->level; i++) {
+		if (ns->owner.val)
+			payer = ns->owner.val;
+		ns = ns->parent;
+	}
+	return payer;
+}
+
 static __always_inline __u32 ns_pid_of(struct pid *pid)
 {
 	__u32 level = pid->level;

@@ -14,7 +14,7 @@
 /* The counters of freed threads: proc.h, struct proc_threads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 1); /* set by user space */
 	__type(key, struct proc_threads_key);
 	__type(value, struct proc_threads);
 } threads SEC(".maps");

@@ -4,8 +4,12 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/btf.h>
 #include <skep/cpus.h>
 #include <skep/load.h>
+#include <skep/types.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,6 +31,32 @@ uint32_t skep_ring_bytes(uint64_t wanted)
 	while (size < wanted && size < 1u << 30)
 		size <<= 1;
 	return (uint32_t)size;
+}
+
+#define PLACES_LEAST 16384u
+#define PLACES_MOST  1048576u /* the hash has 16 bytes for each place */
+
+static uint64_t threads_most(void)
+{
+	unsigned long long n = 0;
+	FILE *f = fopen("/proc/sys/kernel/threads-max", "re");
+
+	if (f && fscanf(f, "%llu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+void skep_load_places(struct bpf_map *map, const struct skep_kernel_types *types)
+{
+	bool grows = skep_types_find(types, "bpf_mem_alloc", BTF_KIND_STRUCT) != 0;
+	uint64_t n = threads_most(), most = grows ? PLACES_MOST : SKEP_PLACES_BEFORE_6_1;
+
+	n = n < PLACES_LEAST ? PLACES_LEAST : n;
+	bpf_map__set_max_entries(map, (uint32_t)(n < most ? n : most));
+	if (grows)
+		bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
 }
 
 int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uint32_t *verdict_pids)

@@ -28,10 +28,7 @@ static void refill(const struct budget *b, struct budget_user *u, int64_t now_ns
 	u->time_ns = now_ns;
 }
 
-/*
- * A user who has the whole budget left needs no entry.  Users who find no free entry share the last one.  So a user
- * with a range of subordinate uids does not get a budget for each uid.
- */
+/* A user who has the whole budget left needs no entry.  Users who find no free entry share the last one. */
 struct budget_user *budget_user(struct budget *b, uint64_t key, int64_t now_ns)
 {
 	uint64_t h = key * 0x9e3779b97f4a7c15u >> 32;

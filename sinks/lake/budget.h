@@ -3,9 +3,10 @@
  * sinks/lake/budget.h - how much of the lake each user may write.
  *
  * The sink keeps the lake within its bounds by removing the oldest files.  Without a budget, one user's unique
- * arguments and paths would therefore push out the history of all other users.  Each user may write a quarter of
- * max_bytes at once, and the same amount again every day.  Beyond this budget the sink cuts the texts of the user's
- * rows.  After a sixteenth of max_bytes more it adds the rows to the sums and does not store them.
+ * arguments and paths would therefore push out the history of all other users.  Each user may write a quarter of the
+ * bound at once, and the same amount again every day.  Beyond this budget the sink cuts the texts of the user's rows.
+ * After a sixteenth of the bound more it adds the rows to the sums and does not store them.  The user is the one who
+ * answers for the record (skep/record.h, payer): subordinate uids share their owner's budget.
  */
 #ifndef SKEP_SINKS_LAKE_BUDGET_H
 #define SKEP_SINKS_LAKE_BUDGET_H

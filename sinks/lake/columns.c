@@ -243,7 +243,7 @@ static bool is_own(const struct column *c)
 	return c->name && c->part == IN_ROW;
 }
 
-char *columns_insert_kind(bool as)
+char *columns_insert_kind(void)
 {
 	sqlite3_str *s = sqlite3_str_new(NULL);
 	const char *sep = "";
@@ -255,20 +255,15 @@ char *columns_insert_kind(bool as)
 		sqlite3_str_appendf(s, "%s%s", sep, proc_columns[i].name);
 		sep = ", ";
 	}
-	sqlite3_str_appendall(s, as ? ") SELECT " : ") VALUES (");
+	sqlite3_str_appendall(s, ") VALUES (");
 	sep = "";
 	for (size_t i = 0; i < N_OF(proc_columns); i++) {
 		if (proc_columns[i].part != IN_KIND)
 			continue;
-		if (!as)
-			sqlite3_str_appendf(s, "%s?%d", sep, (int)i + 1);
-		else if (i >= PROC_TASK && i <= PROC_SCOPES)
-			sqlite3_str_appendf(s, "%s?%d", sep, (int)(i - PROC_TASK) + 2);
-		else
-			sqlite3_str_appendf(s, "%s%s", sep, proc_columns[i].name);
+		sqlite3_str_appendf(s, "%s?%d", sep, (int)i + 1);
 		sep = ", ";
 	}
-	sqlite3_str_appendall(s, as ? " FROM proc_kind WHERE id = ?1" : ")");
+	sqlite3_str_appendall(s, ")");
 	return sqlite3_str_finish(s);
 }
 
@@ -358,12 +353,6 @@ static void bind_rolled(struct binding *b, const struct skep_field *f)
 		b->state = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "pipeline") == 0)
 		b->pipeline = f;
-	if (skep_field_is_number(f) && strcmp(f->name, "uid") == 0)
-		b->uid = f;
-	if (f->type == SKEP_T_STR && strcmp(f->name, "origin") == 0)
-		b->origin = f;
-	if (skep_field_is_number(f) && strcmp(f->name, "image") == 0)
-		b->image = f;
 	for (size_t i = 0; i < ROLLED_NUMBERS; i++)
 		if (skep_field_is_number(f) && strcmp(f->name, rolled_name[i]) == 0)
 			b->rolled[i] = f;

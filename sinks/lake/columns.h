@@ -89,12 +89,10 @@ enum proc_column {
 
 /* Builds the INSERT statement of a table; free it with sqlite3_free(). NULL: no memory. */
 char *columns_insert(const struct table *);
-/* The same for proc_kind; `as`: by which a kind with another task is made of one (DB_KIND_MOVE). */
-char *columns_insert_kind(bool as);
+/* The same for proc_kind. */
+char *columns_insert_kind(void);
 
-/*
- * The values that the rollups read from a proc record; DB_IMAGE_FIND reads the same values from a row, in this order.
- */
+/* The values of a proc record that the rollups sum. */
 enum rolled {
 	ROLLED_WRAPPER,
 	ROLLED_EXECED,
@@ -120,7 +118,7 @@ struct binding {
 	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: no field of the stream fits */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */
-	const struct skep_field *state, *pipeline, *image, *origin, *uid;
+	const struct skep_field *state, *pipeline;
 	const struct skep_field *rolled[ROLLED_NUMBERS];
 	struct usage_stream usage;
 	size_t n_extra;

@@ -58,23 +58,7 @@ static const char *const statement_text[DB_STATEMENTS] = {
 			 ADD(rx_bytes) ADD(tx_bytes) ADD(read_bytes) ADD(write_bytes)
 			 "idle_minutes = idle_minutes | excluded.idle_minutes, "
 			 "other_minutes = other_minutes | excluded.other_minutes",
-	[DB_IMAGE_FIND] =
-		"SELECT p.id, p.run, p.task, p.tool, p.task_id, p.step, p.scopes, coalesce(r.pipeline, ''), s.s, p.wrapper, "
-		"p.execed, p.last, p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
-		"p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p "
-		"JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "
-		"WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
-	[DB_IMAGE_PLACE] = "UPDATE proc_row SET run = ?2, kind = ?3 WHERE id = ?1",
-	[DB_IMAGE_REMOVE] = "DELETE FROM proc_row WHERE id = ?1",
 	[DB_ARGV_ADD] = "INSERT INTO proc_argv (argv, total) VALUES (?1, ?2)",
-	[DB_KIND_FIND] = "SELECT kind FROM proc_row WHERE id = ?1",
-	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
-	[DB_FACETS_REMOVE] = "DELETE FROM proc_facet WHERE proc = ?1",
-	[DB_RUN_ORIGIN] =
-		"SELECT origin = 'command' FROM run WHERE id = ?1",
-	[DB_COMMANDS_FIND] = "SELECT 1 FROM meta WHERE key = ?1",
-	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
-	[DB_COMMANDS_INDEX] = "CREATE INDEX IF NOT EXISTS proc_row_by_start ON proc_row (start_boot_ns)",
 };
 
 static int db_errno(int rc)
@@ -222,7 +206,7 @@ static int db_set_up(struct db *db, const struct db_options *o)
 		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
 			      "setting it up");
 	if (!err)
-		err = db_simple(db, DB_BEGIN, "beginning to write"); /* db_begin() would read the tables */
+		err = db_begin(db);
 	if (err)
 		return err;
 	err = db_tables(db);
@@ -325,8 +309,8 @@ int db_statement(struct db *db, enum db_statement which, sqlite3_stmt **ret)
 		*ret = db->statement[which];
 		return 0;
 	}
-	if (which == DB_KIND_ADD || which == DB_KIND_MOVE)
-		text = made = columns_insert_kind(which == DB_KIND_MOVE);
+	if (which == DB_KIND_ADD)
+		text = made = columns_insert_kind();
 	for (size_t i = 0; !text && i < tables_n; i++)
 		if (tables[i].statement == which)
 			text = made = columns_insert(&tables[i]);
@@ -366,7 +350,10 @@ int db_bind_text(struct db *db, sqlite3_stmt *st, int at, const char *s, size_t 
 	return 0;
 }
 
-
+int db_begin(struct db *db)
+{
+	return db_simple(db, DB_BEGIN, "beginning to write");
+}
 
 int db_commit(struct db *db)
 {
@@ -378,7 +365,6 @@ void db_rollback(struct db *db)
 	/* SQLite rolls back by itself after some errors (full disk, I/O) */
 	if (!sqlite3_get_autocommit(db->sql))
 		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
-	db->commands = false;
 	/* the caches may hold ids that the transaction assigned */
 	idcache_clear(db->dict);
 	idcache_clear(db->runs);
@@ -476,29 +462,6 @@ int db_dict_at(struct db *db, size_t place, const char *s, size_t n, int64_t *re
 	}
 	if (!err)
 		idcache_put(db->dict, s, n, *ret_id);
-	return err;
-}
-
-int db_begin(struct db *db)
-{
-	int err = db_simple(db, DB_BEGIN, "beginning to write");
-	int64_t one;
-
-	if (err || db->commands)
-		return err;
-	err = db_find(db, DB_COMMANDS_FIND, "commands", strlen("commands"), &one);
-	db->commands = !err;
-	return err == -ENOENT ? 0 : err;
-}
-
-int db_commands(struct db *db)
-{
-	int err = db->commands ? 0 : db_simple(db, DB_COMMANDS_ADD, "noting a run");
-
-	if (!err && !db->commands)
-		err = db_simple(db, DB_COMMANDS_INDEX, "indexing processes");
-	if (!err)
-		db->commands = true;
 	return err;
 }
 

@@ -47,19 +47,8 @@ enum db_statement {
 	DB_ROLLUP_RUN,
 	DB_ROLLUP_DAY,
 	DB_USAGE_ADD,
-	DB_IMAGE_FIND,
-	DB_IMAGE_PLACE,
-	DB_IMAGE_REMOVE,
 	DB_ARGV_ADD,
-	DB_KIND_FIND,
-	DB_FACETS_MOVE,
-	DB_FACETS_REMOVE,
-	DB_RUN_ORIGIN,
-	DB_COMMANDS_FIND,
-	DB_COMMANDS_ADD,
-	DB_COMMANDS_INDEX,
 	DB_KIND_ADD, /* from here on the column tables (columns.h) give the text */
-	DB_KIND_MOVE,
 	DB_PROC_ADD,
 	DB_RUN_PUT,
 	DB_TASK_PUT,
@@ -79,7 +68,6 @@ struct db {
 	struct idcache *kinds, *argvs; /* of proc_kind and proc_argv: procrow.c */
 	bool closed;    /* the dictionary accepts no new strings and returns the id of "" for them */
 	uint64_t added; /* bytes of the strings added to the dictionary since db_open() */
-	bool commands; /* the file has runs of `skep run`, so two collectors may report the same process */
 };
 
 /* create: create a missing file; without it a missing file is -ENOENT. */
@@ -108,8 +96,6 @@ int db_dict(struct db *, const char *s, size_t n, int64_t *ret_id);
 int db_dict_at(struct db *, size_t place, const char *s, size_t n, int64_t *ret_id);
 /* Returns the row id of a run; -ENOENT: no such run. */
 int db_run_find(struct db *, const char *s, size_t n, int64_t *ret_id);
-/* Marks the file as holding a run of `skep run`, and makes it possible to find its images. */
-int db_commands(struct db *);
 /* Returns the row id of a run, and adds a stub row for an unknown run. */
 int db_run(struct db *, const char *s, size_t n, int64_t start_ns, int64_t *ret_id);
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/lake/merge.h"
 #include "sinks/lake/procrow.h"
 
 #define ROW_BYTES 100 /* size of a row of another table with its indexes, without texts */
@@ -19,6 +18,7 @@
 #define CUT_BYTES 128 /* the sink cuts a text to this length when its user has spent the budget */
 #define CUT_JSON  512
 #define SECOND_NS INT64_C(1000000000)
+#define DAY_NS    (86400 * SECOND_NS)
 
 int ingest_init(struct ingest *in)
 {
@@ -196,27 +196,44 @@ static bool str_is(struct skep_str s, const char *text)
 	return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
 }
 
-static int image_of_record(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
-			   const struct procrow *row, struct image *ret)
+/* Adds a record of a process to the sums. */
+static int roll_up(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+		   const struct procrow *row)
 {
 	struct skep_str p = str_of(b->pipeline, r);
-	int64_t *v = ret->value, start;
+	int64_t v[ROLLED_NUMBERS] = { 0 }, sum[ROLLUP_SUMS], pipeline, began;
+	bool execed, wrapper, replaced = str_is(str_of(b->state, r), "replaced");
+	int err;
 
-	*ret = (struct image){ .run = row->value[PROC_RUN],
-			       .task = row->value[PROC_TASK],
-			       .task_id = row->value[PROC_TASK_ID],
-			       .step = row->value[PROC_STEP],
-			       .scopes = row->value[PROC_SCOPES],
-			       .tool = row->value[PROC_TOOL] };
+	if (!p.len)
+		p = skep_fields_context(r, "pipeline");
+	err = db_dict(db, p.ptr, p.len, &pipeline);
+	if (err)
+		return err;
 	for (size_t i = 0; r->data && i < ROLLED_NUMBERS; i++)
 		if (b->rolled[i])
 			v[i] = skep_field_i64(b->rolled[i], r->data);
-	start = v[ROLLED_START];
-	ret->day = image_day(ingest_time(in, start ? (uint64_t)start : r->time_ns));
-	ret->state = image_state(str_of(b->state, r));
-	if (!p.len)
-		p = skep_fields_context(r, "pipeline");
-	return db_dict(db, p.ptr, p.len, &ret->pipeline);
+	execed = v[ROLLED_EXECED];
+	wrapper = v[ROLLED_WRAPPER];
+	sum[ROLLUP_PROCESSES] = v[ROLLED_LAST] != 0;
+	sum[ROLLUP_IMAGES] = execed || !replaced; /* not the forked image that an exec replaces */
+	sum[ROLLUP_CALLS] = execed && !wrapper;
+	sum[ROLLUP_FORKS] = !execed && !replaced;
+	sum[ROLLUP_FAILURES] = v[ROLLED_EXIT_CODE] > 0 || v[ROLLED_SIGNAL] != 0;
+	sum[ROLLUP_CPU] = v[ROLLED_CPU];
+	sum[ROLLUP_WALL] = !wrapper && v[ROLLED_START] && v[ROLLED_END] > v[ROLLED_START]
+				   ? v[ROLLED_END] - v[ROLLED_START] : 0;
+	sum[ROLLUP_RUN_DELAY] = v[ROLLED_RUN_DELAY];
+	sum[ROLLUP_RCHAR] = v[ROLLED_RCHAR];
+	sum[ROLLUP_WCHAR] = v[ROLLED_WCHAR];
+	sum[ROLLUP_READ] = v[ROLLED_READ];
+	sum[ROLLUP_WRITE] = v[ROLLED_WRITE];
+	sum[ROLLUP_RSS_MAX] = v[ROLLED_RSS_PEAK];
+	began = ingest_time(in, v[ROLLED_START] ? (uint64_t)v[ROLLED_START] : r->time_ns);
+	err = rollup_add(in->by_run, db,
+			 (int64_t[]){ row->value[PROC_RUN], row->value[PROC_TASK], row->value[PROC_TOOL] }, sum);
+	return err ? err
+		   : rollup_add(in->by_day, db, (int64_t[]){ began > 0 ? began / DAY_NS : 0, pipeline, row->value[PROC_TOOL] }, sum);
 }
 
 static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char *name, const struct skep_field *f,
@@ -333,38 +350,20 @@ static int read_process(struct ingest *in, struct db *db, const struct binding *
 static int add_process(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
 		       int64_t run)
 {
-	struct image image = { 0 }, stored = { 0 };
-	struct procrow row = { 0 };
-	bool insert = true;
+	struct procrow row;
+	int64_t id;
 	int err;
 
 	err = read_process(in, db, b, r, run, &row);
-	if (!err)
-		err = image_of_record(in, db, b, r, &row, &image);
-	if (!err && db->commands && b->image && r->data && r->upid.start_ns && image.state != IMAGE_EXCLUDED)
-		err = image_find(db, &r->upid, skep_field_i64(b->image, r->data), row.value[PROC_BOOT], &stored);
-	if (!err && !stored.id && in->level == BUDGET_SUM) {
+	if (!err) /* first: procrow_add() replaces values by differences */
+		err = roll_up(in, db, b, r, &row);
+	if (!err && in->level == BUDGET_SUM) {
 		in->refused++;
-		return image_roll_up(in->by_run, in->by_day, db, &image, 1);
-	}
-	if (!err && stored.id)
-		err = image_merge(in->by_run, in->by_day, db, &stored, &image, &insert);
-	if (err)
-		return err;
-	image.id = stored.id;
-	if (insert) {
-		row.value[PROC_RUN] = image.run;
-		row.value[PROC_TASK] = image.task;
-		row.value[PROC_TASK_ID] = image.task_id;
-		row.value[PROC_STEP] = image.step;
-		row.value[PROC_SCOPES] = image.scopes;
-		err = procrow_add(db, &row, clock_of(in), &in->written, &image.id);
+		return 0;
 	}
 	if (!err)
-		err = add_facets(in, db, b, r, image.id);
-	if (err)
-		return err;
-	return stored.id ? image_merged(db, &stored, &image) : image_roll_up(in->by_run, in->by_day, db, &image, 1);
+		err = procrow_add(db, &row, clock_of(in), &in->written, &id);
+	return err ? err : add_facets(in, db, b, r, id);
 }
 
 static int add_row(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t run)
@@ -439,8 +438,6 @@ static int record_in(struct ingest *in, struct db *db, const struct binding *b, 
 	if (b->table && b->table->statement == DB_RUN_PUT) {
 		if (run.len && b->run && r->data) {
 			err = add_row(in, db, b, r, 0);
-			if (!err && str_is(str_of(b->origin, r), "command"))
-				err = db_commands(db);
 			if (err || !b->n_extra)
 				return err;
 		}
@@ -466,15 +463,13 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	const struct binding *b = ingest_binding(in, r->stream);
 	uint64_t added = db->added, written = in->written;
 	struct budget_user *user;
+	uint32_t payer = r->context ? r->context->payer : SKEP_NOBODY;
 	int err;
 
 	if (!b)
 		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
-	/* A stream without a user field has an account of its own. */
-	user = budget_user(&in->budget,
-			   b->uid && r->data ? (uint64_t)skep_field_i64(b->uid, r->data)
-					     : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
-			   in->now_ns);
+	/* what nobody answers for is the host's own: no user makes it grow */
+	user = payer == SKEP_NOBODY ? NULL : budget_user(&in->budget, payer, in->now_ns);
 	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);
 	if (b->table && b->table->statement == DB_LOSS_ADD)
 		in->level = BUDGET_WHOLE;

@@ -29,6 +29,7 @@ struct lake_sink {
 	const char *synchronous;
 	uint64_t busy_timeout;
 	uint64_t max_bytes, min_free, max_age;
+	int64_t max_share;
 
 	const struct skep_host *host;
 	struct opening opening;
@@ -40,7 +41,7 @@ struct lake_sink {
 	bool working;
 	struct skep_counter *bytes, *bound;
 	uint64_t shown_bytes; /* size of the lake that `skep status` shows */
-	bool shown_full;
+	bool shown_full, shown_held;
 	struct job job; /* only the worker uses it while `working` is true */
 };
 
@@ -80,13 +81,24 @@ static const struct skep_option options[] = {
 			"no bound",
 	},
 	{
+		.name = "max_share",
+		.type = SKEP_O_INT,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct lake_sink, max_share),
+		.default_value = "25",
+		.min = 0,
+		.max = 100,
+		.help = "percent of its file system that the lake may have, where that is less than max_bytes; 0: "
+			"max_bytes alone counts",
+	},
+	{
 		.name = "min_free",
 		.type = SKEP_O_SIZE,
 		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct lake_sink, min_free),
 		.default_value = "1GiB",
-		.help = "space to leave free on the lake's file system: the sink removes the oldest files, down to "
-			"64MiB; 0: nothing",
+		.help = "while the lake's file system has less free, the sink stores nothing, and its records wait; 0: "
+			"it stores until the disk is full",
 	},
 	{
 		.name = "max_age",
@@ -101,7 +113,8 @@ static const struct skep_option options[] = {
 
 static struct retain_bounds bounds_of(const struct lake_sink *l)
 {
-	return (struct retain_bounds){ .max_bytes = l->max_bytes, .min_free = l->min_free, .max_age_ns = l->max_age };
+	return (struct retain_bounds){ .max_bytes = l->max_bytes, .max_share = (uint64_t)l->max_share,
+				       .max_age_ns = l->max_age, .min_free = l->min_free };
 }
 
 static int check_bounds(struct skep_instance *i, const struct skep_host *host, const struct lake_sink *l)
@@ -151,6 +164,7 @@ static int lake_start(struct skep_instance *i, void *state)
 		.aside = l->host->counter(i, "files_set_aside", "damaged lake files that were renamed"),
 		.cut = l->host->counter(i, "rows_cut", "rows with a text cut, because their user had written its share of the lake"),
 		.removed = l->host->counter(i, "files_removed", "lake files removed to keep its bounds"),
+		.held = l->host->counter(i, "holds", "batches put off because the file system had less than min_free"),
 	};
 	l->bytes = l->host->counter(i, "bytes", "size of the lake with its -wal files and files set aside");
 	l->bound = l->host->counter(i, "bound_bytes", "bound of that size now; 0: none");
@@ -200,17 +214,20 @@ static void show_size(struct lake_sink *l)
 	char a[32], b[32], c[32], text[256];
 	int n;
 
-	if (moved <= l->shown_bytes / 100 && s->full == l->shown_full)
+	if (moved <= l->shown_bytes / 100 && s->full == l->shown_full && s->held == l->shown_held)
 		return;
 	l->shown_bytes = s->bytes;
 	l->shown_full = s->full;
+	l->shown_held = s->held;
 	n = s->bound ? snprintf(text, sizeof(text), "%s of %s", size_text(s->bytes, a), size_text(s->bound, b))
 		     : snprintf(text, sizeof(text), "%s, no bound", size_text(s->bytes, a));
 	if (s->next[0])
 		snprintf(text + n, sizeof(text) - (size_t)n, "; oldest is %s (%s), which goes next", s->next,
 			 size_text(s->next_bytes, c));
-	l->host->signal(l->instance, "retention", s->full ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK, text,
-			s->full ? "over its bound and nothing can be removed: rows are summed, not stored" : NULL);
+	l->host->signal(l->instance, "retention", s->full || s->held ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK, text,
+			s->held	  ? "its file system has less free than min_free: records wait"
+			: s->full ? "over its bound and nothing can be removed: rows are summed, not stored"
+				  : NULL);
 	if (l->bytes)
 		l->host->counter_set(l->bytes, s->bytes);
 	if (l->bound)
@@ -225,7 +242,9 @@ static void lake_done(struct skep_instance *i, void *arg)
 	enum skep_batch_result result = SKEP_BATCH_ACK;
 
 	if (job->err)
-		result = l->store && job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
+		result = job->err == -EDQUOT		    ? SKEP_BATCH_HOLD
+			 : l->store && job->err == -EINVAL ? SKEP_BATCH_REJECT
+							    : SKEP_BATCH_RETRY;
 	/* `working` stays true here: a submit from inside batch_done() only queues its batch and leaves job alone */
 	if (!job->err && job->refused) {
 		struct skep_batch_answer answer = {

@@ -20,8 +20,5 @@ struct procrow {
  * Adds the bytes that the lake grows by to *written.
  */
 int procrow_add(struct db *, struct procrow *, int64_t clock_ns, uint64_t *written, int64_t *ret_id);
-/* Changes the run of the row with this id, and the columns of its kind from PROC_TASK to PROC_SCOPES. */
-#define PROC_PLACES (PROC_SCOPES - PROC_TASK + 1)
-int procrow_place(struct db *, int64_t id, int64_t run, const int64_t place[PROC_PLACES]);
 
 #endif

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lake/saturate.h"
 #include "sinks/lake/files.h"
 
 #define DAY_NS (86400 * INT64_C(1000000000))
@@ -82,8 +83,10 @@ static int carry_days(const char *from, const char *to, int64_t first_day)
 	rc = sqlite3_open_v2(to, &sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(sql, 1000);
-		rc = run_sql(sql, sqlite3_mprintf("PRAGMA temp_store = MEMORY; ATTACH %Q AS old", from));
+		rc = lake_saturate(sql);
 	}
+	if (rc == SQLITE_OK)
+		rc = run_sql(sql, sqlite3_mprintf("PRAGMA temp_store = MEMORY; ATTACH %Q AS old", from));
 	if (rc == SQLITE_OK)
 		rc = run_sql(sql,
 			     sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || value k FROM old.meta "
@@ -143,21 +146,30 @@ static int64_t end_of(unsigned number)
 	return (int64_t)timegm(&tm) * 1000000000;
 }
 
-/* Returns the size that the lake may have now. UINT64_MAX: no bound. */
-static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint64_t bytes)
+uint64_t retain_bound(const char *folder, const struct retain_bounds *b)
 {
-	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, avail, lack, want;
+	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, share;
+	struct statvfs fs;
+
+	if (b->max_share && statvfs(folder, &fs) == 0) {
+		share = (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize * (double)b->max_share / 100);
+		bound = share < bound ? share : bound;
+	}
+	if (bound == UINT64_MAX)
+		return 0;
+	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
+}
+
+bool retain_has_room(const char *folder, const struct retain_bounds *b, bool held, uint64_t *ret_free)
+{
+	/* a sixteenth more ends a hold, so that the lake does not store and hold in turn at the limit */
+	uint64_t want = held ? b->min_free + b->min_free / 16 : b->min_free;
 	struct statvfs fs;
 
 	if (!b->min_free || statvfs(folder, &fs) != 0)
-		return bound;
-	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (avail < b->min_free) {
-		lack = b->min_free - avail;
-		want = bytes > lack ? bytes - lack : 0;
-		bound = want < bound ? want : bound;
-	}
-	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
+		return true;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return *ret_free >= want;
 }
 
 /* Returns the oldest file that may be removed; in_use: consider files with a run in progress too. */
@@ -209,10 +221,10 @@ int retain(const char *folder, unsigned current, const struct retain_bounds *b, 
 	}
 	for (size_t i = 0; i < files.n; i++)
 		s.bytes += files.one[i].bytes;
-	bound = bound_of(folder, b, s.bytes);
+	bound = retain_bound(folder, b);
 	while (!err) {
 		one = past_age(&files, current, now, horizon);
-		if (!one && s.bytes > bound)
+		if (!one && bound && s.bytes > bound)
 			one = goes_next(&files, current, now);
 		if (!one)
 			break;
@@ -231,8 +243,8 @@ int retain(const char *folder, unsigned current, const struct retain_bounds *b, 
 		s.next_bytes = one->bytes;
 		free(path);
 	}
-	s.bound = bound == UINT64_MAX ? 0 : bound;
-	s.full = s.bytes > bound && s.bytes - bound > bound / 4;
+	s.bound = bound;
+	s.full = bound && s.bytes > bound && s.bytes - bound > bound / 4;
 	files_free(&files);
 	*ret = s;
 	return err;

@@ -545,6 +545,8 @@ out:
 		s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s", s->why->text);
 		return;
 	}
+	state.held = s->kept.held;
+	state.free_bytes = s->kept.free_bytes;
 	s->kept = state;
 	s->ingest.full = state.full;
 }
@@ -557,15 +559,31 @@ static void store_look(struct store *s, uint64_t bytes)
 		store_keep(s, false);
 }
 
-/*
- * Frees space for the next attempt after the disk was full or failed, and keeps the reason of this attempt's failure.
- */
-static void store_make_room(struct store *s)
+/* Looks at the bounds while the store cannot write, and keeps the reason for that. */
+static void store_look_anyway(struct store *s)
 {
 	struct db_why why = *s->why;
 
 	store_keep(s, true);
 	*s->why = why;
+}
+
+/* -EDQUOT: others have filled the file system. */
+static int store_room(struct store *s)
+{
+	bool was = s->kept.held;
+
+	s->kept.held = !retain_has_room(s->path, &s->bounds, was, &s->kept.free_bytes);
+	if (!s->kept.held)
+		return 0;
+	snprintf(s->why->text, sizeof(s->why->text),
+		 "%s: its file system has %llu MiB free, less than min_free (%llu MiB): records wait until there is more",
+		 s->path, (unsigned long long)(s->kept.free_bytes >> 20), (unsigned long long)(s->bounds.min_free >> 20));
+	if (s->o.held)
+		s->o.host->counter_add(s->o.held, 1);
+	if (!s->looked_ns || s->ingest.now_ns - s->looked_ns >= LOOK_NS)
+		store_look_anyway(s); /* the lake may be over its own bounds */
+	return -EDQUOT;
 }
 
 const struct retain_state *store_state(const struct store *s)
@@ -576,7 +594,7 @@ const struct retain_state *store_state(const struct store *s)
 void store_bound(struct store *s, const struct retain_bounds *bounds)
 {
 	s->bounds = *bounds;
-	budget_set(&s->ingest.budget, bounds->max_bytes);
+	budget_set(&s->ingest.budget, retain_bound(s->path, bounds));
 	s->looked_ns = 0;
 }
 
@@ -608,6 +626,9 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 	s->ingest.boot_id = batch->boot_id;
 	s->ingest.host = batch->host_name ? batch->host_name : "";
 	s->ingest.now_ns = monotonic_ns();
+	err = store_room(s);
+	if (err)
+		return err;
 	if (batch->n > s->number_room) {
 		grown = realloc(s->number, batch->n * sizeof(*grown));
 		if (!grown) {
@@ -637,7 +658,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		*ret_refused = s->ingest.refused < batch->n ? s->ingest.refused : batch->n;
 		s->ingest.refused = 0;
 	} else if (err == -ENOSPC || err == -EIO) {
-		store_make_room(s);
+		store_look_anyway(s);
 	}
 	return err;
 }
@@ -659,16 +680,16 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 	s->home = idcache_new();
 	if (!s->path || !s->home || ingest_init(&s->ingest) != 0)
 		goto out;
-	budget_set(&s->ingest.budget, o->bounds.max_bytes);
 	err = make_folders(s->path, why);
 	if (err)
 		goto out;
+	budget_set(&s->ingest.budget, retain_bound(s->path, &s->bounds));
 	s->look_back = LOOK_BACK;
 	err = store_newest(s, store_month(now_ns()), &number);
 	if (!err)
 		err = store_db(s, number, true, &db);
 	if (err == -ENOSPC || err == -EIO)
-		store_make_room(s);
+		store_look_anyway(s);
 	if (err == -EUCLEAN || err == -ENOSPC || err == -EIO) /* the file was set aside, or retention has freed space */
 		err = store_db(s, number, true, &db);
 	if (err)

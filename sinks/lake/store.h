@@ -19,7 +19,7 @@ struct store_options {
 	struct retain_bounds bounds;
 	struct skep_instance *instance;
 	const struct skep_host *host;
-	struct skep_counter *rows, *again, *aside, *removed, *cut; /* any may be NULL */
+	struct skep_counter *rows, *again, *aside, *removed, *cut, *held; /* any may be NULL */
 };
 
 /* The state after the last check of the bounds; bytes 0: no check yet. */
@@ -33,7 +33,7 @@ struct store *store_close(struct store *);
 
 /*
  * Stores a batch.  Returns 0 when the batch is in the lake; *ret_refused records are then only in the sums.  On error
- * returns an errno of db.h, with the reason in why->text.
+ * returns an errno of db.h, or -EDQUOT while the file system has less free than min_free; the reason in why->text.
  */
 int store_apply(struct store *, const struct skep_batch *, struct db_why *, uint32_t *ret_refused);
 

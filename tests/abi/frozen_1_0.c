@@ -75,7 +75,9 @@ AT(skep_process_fork, gid, 28);
 AT(skep_process_fork, session, 32);
 AT(skep_process_fork, ns_pid, 36);
 AT(skep_process_fork, comm, 40);
-SIZE(skep_process_fork, 56);
+AT(skep_process_fork, payer, 56);
+AT(skep_process_fork, reserved, 60);
+SIZE(skep_process_fork, 64);
 
 AT(skep_process_exec, parent, 0);
 AT(skep_process_exec, counters, 16);
@@ -99,7 +101,7 @@ AT(skep_process_exec, argv, 288);
 AT(skep_process_exec, environ, 304);
 AT(skep_process_exec, parent_comm, 320);
 AT(skep_process_exec, group_leader, 336);
-AT(skep_process_exec, reserved, 340);
+AT(skep_process_exec, payer, 340);
 AT(skep_process_exec, exe_size_bytes, 344);
 AT(skep_process_exec, exe_modified_ns, 352);
 SIZE(skep_process_exec, 360);
@@ -139,6 +141,7 @@ AT(skep_process_live, cgroup, 248);
 AT(skep_process_live, argv, 264);
 AT(skep_process_live, environ, 280);
 AT(skep_process_live, group_leader, 296);
+AT(skep_process_live, payer, 300);
 SIZE(skep_process_live, 304);
 
 AT(skep_process_oom, cgroup_id, 0);
@@ -166,7 +169,7 @@ AT(skep_process_excluded, generation, 140);
 SIZE(skep_process_excluded, 144);
 
 AT(skep_context, size, 0);
-AT(skep_context, reserved, 4);
+AT(skep_context, payer, 4);
 AT(skep_context, run, 8);
 AT(skep_context, pipeline, 24);
 AT(skep_context, task, 40);
@@ -399,7 +402,7 @@ IS(SKEP_SCOPE_PID, 3);
 
 IS(SKEP_STREAM_SAMPLE, 1u);
 IS(SKEP_EXEC_ARGV_UNREADABLE, 1u);
-IS(SKEP_FINAL_RUN_DELAY_PARTIAL, 4u);
+IS(SKEP_FINAL_THREADS_PARTIAL, 4u);
 IS(SKEP_LIVE_ZOMBIE, 1u);
 IS(SKEP_LIVE_STATE_RUNNING, 2u);
 IS(SKEP_LIVE_STATE_BLOCKED, 4u);

@@ -163,7 +163,14 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct r
 
 void records_add_process(struct skep_mock_batch *b, const struct record_process *p)
 {
-	skep_mock_batch_add(b, &record_stream_process, &p->upid, p->end_ns, p, NULL);
+	records_add_process_of(b, p, p->uid);
+}
+
+void records_add_process_of(struct skep_mock_batch *b, const struct record_process *p, uint32_t payer)
+{
+	const struct skep_context context = { .size = sizeof(context), .payer = payer };
+
+	skep_mock_batch_add(b, &record_stream_process, &p->upid, p->end_ns, p, &context);
 }
 
 void records_add_run(struct skep_mock_batch *b, const struct record_run *r)

@@ -18,6 +18,7 @@ void records_process(uint64_t n, const char *run, struct record_process *ret);
 /* state "running" or "ended" */
 void records_run(const char *run, const char *state, uint64_t start_ns, struct record_run *ret);
 void records_add_process(struct skep_mock_batch *, const struct record_process *);
+void records_add_process_of(struct skep_mock_batch *, const struct record_process *, uint32_t payer);
 void records_add_run(struct skep_mock_batch *, const struct record_run *);
 /* Task number n of the run: those of records_process(). */
 void records_task(unsigned n, const char *run, struct record_task *ret);

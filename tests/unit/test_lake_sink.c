@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -354,35 +355,6 @@ static void run_sql(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-/* Two collectors report the same 50 processes: skepd, which found a session, and skep run. */
-static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, const char *origin)
-{
-	bool session = strcmp(origin, "session") == 0;
-	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET + (session ? 1500 : 0));
-	struct record_process p;
-	struct record_run r;
-
-	records_run(run, "running", 1000 * SECOND, &r);
-	r.pipeline = session ? skep_mock_text("") : r.pipeline;
-	r.origin = skep_mock_text(origin);
-	records_add_run(b, &r);
-	for (uint64_t i = 0; i < 50; i++) {
-		records_process(i, session && i % 2 ? "" : run, &p);
-		if (session) {
-			p.pipeline = skep_mock_text("");
-			p.task = skep_mock_text("");
-			p.labels = skep_mock_text("of the daemon");
-		}
-		if (!session && i == 49) { /* it outlives the run */
-			p.state = skep_mock_text("running");
-			p.cpu_ns /= 2;
-			p.exit_code = -1;
-		}
-		records_add_process(b, &p);
-	}
-	return b;
-}
-
 static void assert_sums_of_rows(const char *rollup)
 {
 	static const char *const sums[][2] = {
@@ -399,76 +371,37 @@ static void assert_sums_of_rows(const char *rollup)
 	}
 }
 
-static void test_two_collectors(void **state)
+/*
+ * A rule excludes a process and another includes it again, or skepd restarts without its saved state: an image number
+ * comes twice.  Each record is a row, beside a run of `skep run` too.
+ */
+static void test_image_number_twice(void **state)
 {
-	struct record_process whole;
-
-	(void)state;
-	records_process(49, "", &whole);
-	for (int daemon_first = 0; daemon_first < 2; daemon_first++) {
-		struct skep_mock m;
-
-		set_up(NULL);
-		begin(&m);
-		if (daemon_first)
-			send(&m, batch_of_collector(1, "shell", "session"));
-		else
-			send(&m, batch_of_collector(2, "mine", "command"));
-		if (daemon_first)
-			send(&m, batch_of_collector(2, "mine", "command"));
-		else
-			send(&m, batch_of_collector(1, "shell", "session"));
-		send(&m, batch_of_collector(3, "shell", "session")); /* and again under another key */
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
-		assert_int_equal(
-			count(NOVEMBER,
-			      "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'mine'"),
-			50);
-		assert_int_equal(
-			count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict ON dict.id = task WHERE s LIKE 'align%'"),
-			50);
-		/* the record of its end counts, and so does what only the daemon knows */
-		assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc ORDER BY start_boot_ns DESC"), whole.cpu_ns);
-		assert_int_equal(
-			count(NOVEMBER,
-			      "SELECT count(*) FROM proc_facet f JOIN proc p ON p.id = f.proc JOIN dict n ON n.id = f.name "
-			      "WHERE n.s = 'labels'"),
-			50);
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 50);
-		assert_sums_of_rows("rollup_day");
-		assert_sums_of_rows("rollup_run_tool");
-		assert_sums_of_rows("rollup_run");
-		assert_int_equal(
-			count(NOVEMBER,
-			      "SELECT sum(cpu_ns) FROM rollup_day JOIN dict ON dict.id = pipeline WHERE s = 'variants'"),
-			count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
-		assert_int_equal(
-			count(NOVEMBER,
-			      "SELECT sum(cpu_ns) FROM rollup_run_tool WHERE run = (SELECT id FROM run WHERE run = 'mine')"),
-			count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
-		assert_int_equal(skep_mock_end(&m), 0);
-	}
-}
-
-/* A rule excludes a process and another includes it again: each part of its image is a row of its own. */
-static void test_excluded_and_back(void **state)
-{
+	static const char *const states[] = { "excluded", "replaced", "replaced", "exited" };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct record_process p;
+	struct record_run r;
 	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
+	records_run("r", "running", 1000 * SECOND, &r);
+	r.origin = skep_mock_text("command");
+	records_add_run(b, &r);
 	records_process(1, "r", &p);
-	p.state = skep_mock_text("excluded");
-	p.last = 0;
-	records_add_process(b, &p);
-	p.state = skep_mock_text("exited");
-	p.last = 1;
-	records_add_process(b, &p);
+	p.image = 1;
+	for (int i = 0; i < 4; i++) {
+		p.state = skep_mock_text(states[i]);
+		p.last = i == 3;
+		p.cpu_ns += 1000;
+		records_add_process(b, &p);
+	}
 	send(&m, b);
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 2);
-	assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_day"), 2 * p.cpu_ns);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 4);
+	assert_int_equal(count(NOVEMBER, "SELECT sum(last) FROM proc"), 1);
+	assert_sums_of_rows("rollup_day");
+	assert_sums_of_rows("rollup_run_tool");
+	assert_sums_of_rows("rollup_run");
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -829,6 +762,8 @@ static uint64_t folder_bytes(void)
 	return sum;
 }
 
+#define SUBORDINATE 1000 /* a user whose processes have subordinate uids, as in a rootless container */
+
 /* rows processes, now, each with an argument of its own of 6 KiB. */
 static struct skep_mock_batch *large_batch(uint64_t id, uint64_t rows, uint64_t uid)
 {
@@ -848,8 +783,8 @@ static struct skep_mock_batch *large_batch(uint64_t id, uint64_t rows, uint64_t 
 		p.argv = (struct skep_str){ .ptr = argv[i], .len = sizeof(argv[i]), .total = sizeof(argv[i]) };
 		p.upid.start_ns = p.start_ns = 50000 * SECOND + id * 1000 + i;
 		p.end_ns = p.start_ns + 1000;
-		p.uid = uid;
-		records_add_process(b, &p);
+		p.uid = uid == SUBORDINATE ? 100000 + i : uid; /* each process of its container has another uid */
+		records_add_process_of(b, &p, uid);
 	}
 	return b;
 }
@@ -930,7 +865,7 @@ static void test_bounded(void **state)
 	assert_true(folder_bytes() <= 64 * MIB);
 }
 
-/* One user writes without end; the rows of other users stay, and the sums are exact. */
+/* One user, with a range of subordinate uids, writes without end; the rows of other users stay, and the sums are exact. */
 static void test_budget_of_a_user(void **state)
 {
 	uint64_t refused = 0, cpu = 0;
@@ -948,7 +883,7 @@ static void test_budget_of_a_user(void **state)
 	assert_int_equal(skep_mock_start(&m), 0);
 	send(&m, large_batch(1, 100, 7));
 	for (uint64_t id = 2; id <= 51; id++) {
-		b = large_batch(id, 500, 1000);
+		b = large_batch(id, 500, SUBORDINATE);
 		memset(&m.answer, 0, sizeof(m.answer));
 		send(&m, b);
 		if (m.answer.rejected)
@@ -958,9 +893,9 @@ static void test_budget_of_a_user(void **state)
 	send(&m, large_batch(52, 100, 8));
 	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid IN (7, 8) AND length(argv) = 6144"), 200);
 	assert_int_equal(
-		count_all("SELECT count(*) FROM proc WHERE uid = 1000 AND length(argv) < 200 AND argv_total = 6144"),
+		count_all("SELECT count(*) FROM proc WHERE uid >= 100000 AND length(argv) < 200 AND argv_total = 6144"),
 		skep_mock_counter(&m, "rows_cut"));
-	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 19 * MIB);
+	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid >= 100000"), 12 * MIB, 19 * MIB);
 	assert_true(refused > 0);
 	/* every record is stored or refused, and in the sums */
 	assert_int_equal(count_all("SELECT count(*) FROM proc") + refused, 50 * 500 + 200);
@@ -1068,60 +1003,92 @@ static void mount_lake(const char *size)
 	}
 }
 
-static void test_min_free_alone(void **state)
+/* Fills the rest of the lake's file system but for `left` bytes. */
+static void fill_disk(uint64_t left)
 {
-	struct skep_mock m;
-
-	(void)state;
-	mount_lake("size=160m");
-	begin_bounded(&m, "0", "60MiB");
-	for (uint64_t id = 1; id <= 30; id++) {
-		if (id > 28)
-			assert_int_equal(skep_mock_reload(&m), 0); /* the sink looks at its bounds now, not in 10 s */
-		send(&m, large_batch(id, 500, id));
-	}
-	assert_true(skep_mock_counter(&m, "files_removed") > 0);
-	assert_int_equal(skep_mock_end(&m), 0);
-	assert_true(folder_bytes() <= 110 * MIB);
-	assert_int_equal(umount(lake), 0);
-}
-
-/* Fills the rest of the lake's file system. */
-static void fill_disk(void)
-{
-	char path[400], block[4096] = { 0 };
+	char path[400];
+	struct statvfs fs;
+	uint64_t avail;
 	int fd;
 
+	assert_int_equal(statvfs(lake, &fs), 0);
+	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	assert_true(avail > left);
 	snprintf(path, sizeof(path), "%s/ballast", lake);
-	fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_true(fd >= 0);
-	while (write(fd, block, sizeof(block)) > 0)
-		;
-	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)(avail - left)), 0);
 	close(fd);
 }
 
-/* Another program fills the disk between two looks at the bounds. */
-static void test_room_on_a_full_disk(void **state)
+static void empty_disk(void)
 {
-	struct skep_mock_batch *b;
-	struct skep_mock m;
-	uint64_t id;
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/ballast", lake);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Another program fills the disk: the lake removes nothing, its records wait, and go on when there is room. */
+static void test_others_fill_the_disk(void **state)
+{
+	static const struct {
+		const char *min_free;
+		uint64_t left;
+	} cases[] = { { "8MiB", 7 * MIB }, { "0", 0 } };
 
 	(void)state;
-	mount_lake("size=110m");
-	begin_bounded(&m, "96MiB", "8MiB");
-	for (id = 1; folder_bytes() < 66 * MIB; id++) /* above the 64 MiB that a lake always gets */
-		send(&m, large_batch(id, 500, id));
-	assert_int_equal(skep_mock_counter(&m, "files_removed"), 0);
-	fill_disk();
-	b = large_batch(id, 500, id);
-	for (int i = 0; i < 4 && m.acks < id; i++)
+	for (size_t c = 0; c < 2; c++) {
+		bool held = c == 0;
+		const char *how = "", *hint = "";
+		struct skep_mock_batch *b;
+		struct skep_mock m;
+		uint64_t id;
+
+		mount_lake("size=420m");
+		begin_bounded(&m, "96MiB", cases[c].min_free);
+		for (id = 1; folder_bytes() < 66 * MIB; id++) /* above the 64 MiB that a lake always gets */
+			send(&m, large_batch(id, 500, id));
+		fill_disk(cases[c].left);
+		b = large_batch(id, 500, id);
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+		assert_int_equal(m.acks, id - 1);
+		assert_int_equal(held ? m.holds : m.retries, 4);
+		assert_int_equal(skep_mock_counter(&m, "holds"), held ? 4 : 0);
+		assert_int_equal(skep_mock_counter(&m, "files_removed"), 0);
+		if (held) {
+			assert_non_null(strstr(m.why, "7 MiB free, less than min_free (8 MiB)"));
+			assert_int_equal(skep_mock_signal(&m, "retention", &how, &hint), SKEP_SIGNAL_PARTIAL);
+			assert_non_null(strstr(hint, "records wait"));
+		}
+		empty_disk();
 		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
-	assert_true(m.retries > 0);
-	assert_int_equal(m.acks, id);
-	assert_int_equal(skep_mock_counter(&m, "files_removed"), 1);
-	skep_mock_batch_free(b);
+		assert_int_equal(m.acks, id);
+		assert_int_equal(skep_mock_signal(&m, "retention", &how, &hint), SKEP_SIGNAL_OK);
+		assert_int_equal(count_all("SELECT count(*) FROM proc"), 500 * id);
+		skep_mock_batch_free(b);
+		assert_int_equal(skep_mock_end(&m), 0);
+		assert_int_equal(umount(lake), 0);
+		assert_int_equal(rmdir(lake), 0);
+	}
+}
+
+/* On a small disk the lake keeps to its share, so that its host has room. */
+static void test_share_of_the_disk(void **state)
+{
+	const char *how = "";
+	struct skep_mock m;
+
+	(void)state;
+	mount_lake("size=320m");
+	begin_bounded(&m, "10GiB", "8MiB");
+	for (uint64_t id = 1; id <= 45; id++)
+		send(&m, large_batch(id, 500, id));
+	assert_true(skep_mock_counter(&m, "files_removed") > 0);
+	assert_int_equal(skep_mock_signal(&m, "retention", &how, NULL), SKEP_SIGNAL_OK);
+	assert_non_null(strstr(how, " of 80.0 MiB; "));
+	assert_true(folder_bytes() <= 100 * MIB);
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(umount(lake), 0);
 }
@@ -1405,7 +1372,7 @@ static void test_full_disk(void **state)
 
 	(void)state;
 	mount_lake("size=6m");
-	begin_bounded(&m, "64MiB", "1GiB");
+	begin_bounded(&m, "64MiB", "0");
 	for (id = 1; id < 200; id++) {
 		b = batch_of(id, id * 500, 500, "r");
 		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
@@ -1510,15 +1477,14 @@ int main(void)
 		cmocka_unit_test_setup(test_rollups_add_up, set_up),
 		cmocka_unit_test_setup(test_applied_once, set_up),
 		cmocka_unit_test_setup(test_process_before_its_run, set_up),
-		cmocka_unit_test_setup(test_two_collectors, set_up),
 		cmocka_unit_test_setup(test_bounded, set_up),
 		cmocka_unit_test_setup(test_budget_of_a_user, set_up),
 		cmocka_unit_test_setup(test_applied_once_in_parts, set_up),
 		cmocka_unit_test_setup(test_batch_in_two_parts, set_up),
-		cmocka_unit_test_setup(test_min_free_alone, set_up),
-		cmocka_unit_test_setup(test_room_on_a_full_disk, set_up),
+		cmocka_unit_test_setup(test_others_fill_the_disk, set_up),
+		cmocka_unit_test_setup(test_share_of_the_disk, set_up),
 		cmocka_unit_test_setup(test_old_months_go, set_up),
-		cmocka_unit_test_setup(test_excluded_and_back, set_up),
+		cmocka_unit_test_setup(test_image_number_twice, set_up),
 		cmocka_unit_test_setup(test_months, set_up),
 		cmocka_unit_test_setup(test_unknown_fields_and_streams, set_up),
 		cmocka_unit_test_setup(test_damaged_header, set_up),

@@ -384,8 +384,12 @@ static void add_other(struct skep_mock_batch *b, const struct other *o, unsigned
 	p.start_ns = o->start_s * SECOND;
 	p.end_ns = p.start_ns + SECOND;
 	p.cpu_ns = o->cpu_ns;
-	if (o->cpu_ns)
+	if (o->signal) /* more than a process can read: the sums stop at 2^63 - 1 */
+		p.rchar_bytes = p.wchar_bytes = INT64_MAX;
+	for (unsigned images = o->signal ? 3 : o->cpu_ns != 0; images; images--) {
+		p.image = images;
 		records_add_process(b, &p);
+	}
 }
 
 #define RUN "20261110T00-aaa"

@@ -368,7 +368,7 @@ static void approx(void **state)
 
 	(void)state;
 	p->approx = APPROX_SPLIT | APPROX_COUNTERS | APPROX_END | APPROX_RSS_PEAK |
-		    APPROX_RUN_DELAY | APPROX_START | APPROX_EXEC;
+		    APPROX_THREADS | APPROX_START | APPROX_EXEC;
 	p->facets = facets;
 	p->n_facets = 2;
 	reports_finish(r, 1000, 0, 0);

@@ -109,7 +109,8 @@ static void exec_of(uint32_t pid, uint32_t uid, uint32_t argv_len)
 {
 	static const char argv[30000];
 	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/x"),
-					 .uid = uid, .argv = { argv, argv_len, argv_len } };
+					 .uid = 100000 + pid, .payer = uid, /* a subordinate uid */
+					 .argv = { argv, argv_len, argv_len } };
 
 	tell_fork(&f, T0 + 1, pid, T0, 9, 4);
 	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, pid, T0, &rec);

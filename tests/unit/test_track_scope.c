@@ -72,6 +72,7 @@ static void exec_as(uint32_t pid, const char *exe, const char *cwd, const char *
 		.argv = { words, (uint32_t)strlen(argv), (uint32_t)strlen(argv) },
 		.environ = { variables, (uint32_t)strlen(environ), (uint32_t)strlen(environ) },
 		.uid = uid,
+		.payer = uid,
 		.session = session,
 		.group_leader = group,
 		.flags = (*environ ? SKEP_EXEC_BOUNDARY : 0) | (group ? SKEP_EXEC_TTY : 0),
@@ -479,6 +480,7 @@ static void counted_in_one_run(void **state)
 		.cwd = str("/data/a"),
 		.argv = { argv, sizeof(argv), sizeof(argv) },
 		.uid = uid,
+		.payer = uid,
 	};
 	uint64_t start;
 
@@ -844,6 +846,7 @@ static void a_job_by_its_cgroup(void **state)
 	struct skep_process_live found = {
 		.parent = { .pid = 20, .start_ns = 20 },
 		.uid = uid,
+		.payer = uid,
 		.comm = str("bash"),
 		.exe = str("/bin/bash"),
 		.argv = { "bash\0./a", 9, 9 },
@@ -853,6 +856,7 @@ static void a_job_by_its_cgroup(void **state)
 	/* A second rank in a step's cgroup, whose path the kernel has sent; one record has its fork and its exec. */
 	struct skep_process_exec rank = {
 		.uid = uid,
+		.payer = uid,
 		.comm = str("sort"),
 		.exe = str("/usr/bin/sort"),
 		.argv = { "sort", 5, 5 },

@@ -137,9 +137,16 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+
 struct cred {
 	kuid_t uid;
 	kgid_t gid;
+	struct user_namespace *user_ns;
 };
 
 struct qstr {
