@@ -17,11 +17,12 @@ struct spool_code {
 	ZSTD_DCtx *decompress;
 	struct bytes_out raw, records, frame;
 	const struct skep_stream **streams; /* of the body under way */
+	const void **lasts; /* encoding: the newest record of each stream; NULL: none */
 	uint32_t n_streams, room_streams;
 	const struct skep_context **contexts; /* encoding: the batch's; decoding: into own_contexts */
 	struct skep_context *own_contexts;
 	uint32_t n_contexts, room_contexts;
-	char *scratch; /* the record being decoded */
+	char *scratch; /* decoding: a record of each stream */
 	size_t scratch_room;
 	uint64_t slots[SKEP_HIST_SLOTS];
 };

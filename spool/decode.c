@@ -37,6 +37,7 @@ struct spool_code *spool_code_free(struct spool_code *c)
 	free(c->records.at);
 	free(c->frame.at);
 	free(c->streams);
+	free(c->lasts);
 	free(c->contexts);
 	free(c->own_contexts);
 	free(c->scratch);
@@ -201,6 +202,25 @@ static bool take_str(struct bytes_in *in, struct skep_str *ret)
 	return !in->bad;
 }
 
+/* before: the same text of the stream's record before this one; its ptr is NULL if there is none. */
+static bool take_shared(struct bytes_in *in, const struct skep_str *before, struct skep_str *ret)
+{
+	uint64_t len = bytes_take_number(in), more;
+
+	if (len & 1) {
+		*ret = *before;
+		return !in->bad && len == 1 && before->ptr;
+	}
+	len >>= 1;
+	more = bytes_take_number(in);
+	if (in->bad || len > UINT32_MAX || more > UINT32_MAX - len)
+		return false;
+	ret->len = (uint32_t)len;
+	ret->total = (uint32_t)(len + more);
+	ret->ptr = bytes_take(in, len);
+	return !in->bad;
+}
+
 static bool take_upid(struct bytes_in *in, uint64_t time_ns, struct skep_upid *ret)
 {
 	uint64_t pid = bytes_take_number(in);
@@ -227,13 +247,13 @@ static bool take_hist(struct bytes_in *in, uint64_t *slots, struct skep_hist *re
 	return !in->bad;
 }
 
-/* slots: room for the slots of a histogram. */
+/* data: the stream's record before this one, or zeros. slots: room for the slots of a histogram. */
 static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t time_ns, char *data, uint64_t *slots)
 {
 	char *to = data + f->offset;
 	struct skep_upid upid;
+	struct skep_str str, before;
 	struct skep_hist hist;
-	struct skep_str str;
 	const void *from;
 	uint64_t u;
 
@@ -268,7 +288,8 @@ static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t
 		memcpy(to, &hist, sizeof(hist));
 		return true;
 	default: /* STR, STRV: stored_read refuses other types */
-		if (!take_str(in, &str))
+		memcpy(&before, to, sizeof(before));
+		if (!take_shared(in, &before, &str))
 			return false;
 		memcpy(to, &str, sizeof(str));
 		return true;
@@ -297,48 +318,44 @@ static bool take_context(struct spool_code *c, struct bytes_in *in, const struct
 		return false;
 	}
 	context = &c->own_contexts[c->n_contexts++];
-	*context = (struct skep_context){ .size = sizeof(*context) };
+	*context = (struct skep_context){ .size = sizeof(*context), .payer = (uint32_t)bytes_take_number(in) - 1 };
 	*ret = context;
 	return take_str(in, &context->run) && take_str(in, &context->pipeline) && take_str(in, &context->task) &&
 	       take_str(in, &context->tool) && take_str(in, &context->container);
 }
 
-static int take_record(struct spool_code *c, struct bytes_in *in, const struct skep_stream **streams,
-		       uint64_t n_streams, uint64_t *time_ns, const struct spool_taker *taker, void *arg)
+/* A stream of the body, and room for one of its records: each is decoded over the one before it. */
+struct decoded {
+	const struct skep_stream *stream;
+	char *record;
+	uint64_t *slots; /* of its histograms */
+};
+
+static int take_record(struct spool_code *c, struct bytes_in *in, const struct decoded *streams, uint64_t n_streams,
+		       uint64_t *time_ns, const struct spool_taker *taker, void *arg)
 {
 	uint64_t number = bytes_take_number(in), *slots;
 	const struct skep_context *context;
 	const struct skep_stream *s;
 	struct skep_upid who;
-	size_t need, hists = 0;
+	char *record;
 	int err = -EBADMSG;
 
 	if (in->bad || number >= n_streams)
 		return -EBADMSG;
-	s = streams[number];
+	s = streams[number].stream;
+	record = streams[number].record;
+	slots = streams[number].slots;
 	*time_ns += (uint64_t)bytes_unzigzag(bytes_take_number(in));
 	if (!take_upid(in, *time_ns, &who) || !take_context(c, in, &context, &err))
 		return err;
-	for (uint32_t i = 0; i < s->n_fields; i++)
-		hists += skep_stream_field(s, i)->type == SKEP_T_HIST;
-	need = (s->record_size + 7u) / 8 * 8 + hists * sizeof(c->slots);
-	if (need > c->scratch_room) {
-		free(c->scratch);
-		c->scratch_room = 0;
-		c->scratch = malloc(need);
-		if (!c->scratch)
-			return -ENOMEM;
-		c->scratch_room = need;
-	}
-	memset(c->scratch, 0, s->record_size);
-	slots = (uint64_t *)(void *)(c->scratch + (s->record_size + 7u) / 8 * 8);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		if (!take_field(in, skep_stream_field(s, i), *time_ns, c->scratch, slots))
+		if (!take_field(in, skep_stream_field(s, i), *time_ns, record, slots))
 			return -EBADMSG;
 		if (skep_stream_field(s, i)->type == SKEP_T_HIST)
 			slots += SKEP_HIST_SLOTS;
 	}
-	return taker->record(arg, s, &who, *time_ns, c->scratch, context);
+	return taker->record(arg, s, &who, *time_ns, record, context);
 }
 
 /* ---- the whole ------------------------------------------------------------------- */
@@ -377,9 +394,46 @@ static int take_head(struct bytes_in *in, struct spool_head *ret)
 	return 0;
 }
 
+/* Makes room for a record of each stream in the scratch. 0 or -ENOMEM. */
+static int make_records(struct spool_code *c, struct decoded *streams, uint64_t n)
+{
+	size_t need = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		char *at = c->scratch;
+
+		for (uint64_t i = 0; i < n; i++) {
+			const struct skep_stream *s = streams[i].stream;
+			size_t size = (s->record_size + 7u) / 8 * 8, slots = 0;
+
+			for (uint32_t k = 0; k < s->n_fields; k++)
+				slots += skep_stream_field(s, k)->type == SKEP_T_HIST ? SKEP_HIST_SLOTS * sizeof(uint64_t)
+										      : 0;
+			if (pass == 0) {
+				need += size + slots;
+				continue;
+			}
+			streams[i].record = at;
+			streams[i].slots = (uint64_t *)(void *)(at + size);
+			at += size + slots;
+		}
+		if (pass == 0 && need > c->scratch_room) {
+			free(c->scratch);
+			c->scratch_room = 0;
+			c->scratch = malloc(need);
+			if (!c->scratch)
+				return -ENOMEM;
+			c->scratch_room = need;
+		}
+		if (pass == 0 && need)
+			memset(c->scratch, 0, need);
+	}
+	return 0;
+}
+
 static int take_all(struct spool_code *c, struct bytes_in *in, const struct spool_taker *taker, void *arg)
 {
-	const struct skep_stream **streams = NULL;
+	struct decoded *streams = NULL;
 	struct stored *stored = NULL;
 	struct spool_head head;
 	uint64_t n = 0, time_ns = 0;
@@ -399,8 +453,10 @@ static int take_all(struct spool_code *c, struct bytes_in *in, const struct spoo
 	for (uint64_t i = 0; i < n && err == 0; i++) {
 		err = stored_read(in, &stored[i]);
 		if (err == 0)
-			err = taker->stream(arg, &stored[i].stream, &streams[i]);
+			err = taker->stream(arg, &stored[i].stream, &streams[i].stream);
 	}
+	if (err == 0)
+		err = make_records(c, streams, n);
 	c->n_contexts = 0;
 	for (uint32_t i = 0; i < head.n && err == 0; i++)
 		err = take_record(c, in, streams, n, &time_ns, taker, arg);

@@ -17,6 +17,20 @@ static void put_str(struct bytes_out *b, const struct skep_str *s)
 	bytes_put(b, s->ptr, len);
 }
 
+/* A record of the same stream before it, if it shares the text (core/delivery/batch.c), has it already: 1. */
+static void put_text(struct bytes_out *b, const struct skep_str *s, const struct skep_str *before)
+{
+	uint32_t len = s->ptr ? s->len : 0;
+
+	if (len && before && before->ptr == s->ptr && before->len == s->len && before->total == s->total) {
+		bytes_number(b, 1);
+		return;
+	}
+	bytes_number(b, (uint64_t)len << 1);
+	bytes_number(b, s->total > len ? s->total - len : 0);
+	bytes_put(b, s->ptr, len);
+}
+
 static void put_hist(struct bytes_out *b, const struct skep_hist *h)
 {
 	uint32_t n = h->slots ? h->n : 0;
@@ -36,12 +50,14 @@ static void put_upid(struct bytes_out *b, const struct skep_upid *u, uint64_t ti
 		bytes_number(b, bytes_zigzag((int64_t)(time_ns - u->start_ns)));
 }
 
-static void put_field(struct bytes_out *b, const struct skep_field *f, const void *data, uint64_t time_ns)
+/* last: the stream's record before this one; NULL: none */
+static void put_field(struct bytes_out *b, const struct skep_field *f, const void *data, const void *last,
+		      uint64_t time_ns)
 {
 	const char *from = (const char *)data + f->offset;
 	struct skep_upid upid;
+	struct skep_str str, before;
 	struct skep_hist hist;
-	struct skep_str str;
 	uint64_t u;
 
 	switch (f->type) {
@@ -66,7 +82,9 @@ static void put_field(struct bytes_out *b, const struct skep_field *f, const voi
 	case SKEP_T_STR:
 	case SKEP_T_STRV:
 		memcpy(&str, from, sizeof(str));
-		put_str(b, &str);
+		if (last)
+			memcpy(&before, (const char *)last + f->offset, sizeof(before));
+		put_text(b, &str, last ? &before : NULL);
 		return;
 	case SKEP_T_UPID:
 		memcpy(&upid, from, sizeof(upid));
@@ -106,6 +124,7 @@ static void put_stream(struct bytes_out *b, const struct skep_stream *s)
 static int stream_number(struct spool_code *c, const struct skep_stream *s)
 {
 	const struct skep_stream **streams;
+	const void **lasts;
 
 	for (uint32_t i = 0; i < c->n_streams; i++)
 		if (c->streams[i] == s)
@@ -117,8 +136,13 @@ static int stream_number(struct spool_code *c, const struct skep_stream *s)
 		if (!streams)
 			return -ENOMEM;
 		c->streams = streams;
+		lasts = realloc(c->lasts, room * sizeof(*lasts));
+		if (!lasts)
+			return -ENOMEM;
+		c->lasts = lasts;
 		c->room_streams = room;
 	}
+	c->lasts[c->n_streams] = NULL;
 	c->streams[c->n_streams] = s;
 	return (int)c->n_streams++;
 }
@@ -140,6 +164,7 @@ static void put_context(struct spool_code *c, struct bytes_out *b, const struct 
 	}
 	c->contexts[c->n_contexts++] = context;
 	bytes_number(b, 1);
+	bytes_number(b, (uint32_t)(context->payer + 1)); /* SKEP_NOBODY, then root */
 	put_str(b, &context->run);
 	put_str(b, &context->pipeline);
 	put_str(b, &context->task);
@@ -168,7 +193,8 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 		put_upid(b, &r->upid, r->time_ns);
 		put_context(c, b, r->context);
 		for (uint32_t k = 0; k < r->stream->n_fields && !b->err; k++)
-			put_field(b, skep_stream_field(r->stream, k), r->data, r->time_ns);
+			put_field(b, skep_stream_field(r->stream, k), r->data, c->lasts[stream], r->time_ns);
+		c->lasts[stream] = r->data;
 	}
 	return b->err;
 }

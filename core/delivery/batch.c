@@ -24,6 +24,13 @@ struct batch_chunk {
 struct batch_point {
 	uint32_t offset;
 	bool hist;
+	/*
+	 * The string of the same field in the record before.  Equal ones share one copy: forks of a program have its
+	 * arguments, and most processes a folder and a cgroup with their neighbours.
+	 */
+	bool shared; /* with the record that is added */
+	uint32_t len;
+	const char *text;
 };
 
 #define KEY_ROOM sizeof(":0123456789abcdef:18446744073709551615") /* the boot id comes before */
@@ -50,6 +57,7 @@ static struct batch *make(size_t room, const struct batch_origin *origin)
 	}
 	b->key[0] = '\0';
 	b->refs = 1;
+	b->text_most = UINT32_MAX;
 	b->bytes = sizeof(*b) + room + texts;
 	b->pub = (struct skep_batch){ .size = sizeof(b->pub), .key = b->key, .records = b->records };
 	at = put(b->key + room, origin->boot_id, &b->pub.boot_id);
@@ -192,7 +200,7 @@ static bool add_point(struct batch *b, uint32_t offset, bool hist)
 		b->points = more;
 		b->room_points = room;
 	}
-	b->points[b->n_points++] = (struct batch_point){ offset, hist };
+	b->points[b->n_points++] = (struct batch_point){ .offset = offset, .hist = hist };
 	return true;
 }
 
@@ -215,6 +223,16 @@ static bool find_points(struct batch *b, const struct skep_stream *s)
 	}
 	b->points_of = s;
 	return true;
+}
+
+static void cut(const struct batch *b, struct skep_str *str)
+{
+	if (!str->ptr)
+		str->len = 0;
+	if (str->total < str->len)
+		str->total = str->len;
+	if (str->len > b->text_most)
+		str->len = b->text_most;
 }
 
 static char *copy_string(struct skep_str *str, char *to)
@@ -241,7 +259,7 @@ static bool same_string(const struct skep_str *a, const struct skep_str *b)
 /* Compares the strings that differ most often first. */
 static bool same_context(const struct skep_context *a, const struct skep_context *b)
 {
-	return same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) && same_string(&a->run, &b->run) &&
+	return a->payer == b->payer && same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) && same_string(&a->run, &b->run) &&
 	       same_string(&a->container, &b->container) && same_string(&a->pipeline, &b->pipeline);
 }
 
@@ -265,7 +283,7 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 {
 	const struct skep_context *known = context ? known_context(b, context) : NULL;
 	bool copy_context = context && !known;
-	size_t need = aligned(sizeof(struct skep_record)) + aligned(s->record_size);
+	size_t need = aligned(sizeof(struct skep_record)) + aligned(s->record_size), texts = 0;
 	struct skep_context *c = NULL;
 	struct skep_record *r;
 	char *at, *data;
@@ -282,7 +300,11 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 			need += hist_size(&hist);
 		} else {
 			memcpy(&str, from, sizeof(str));
-			need += (size_t)str.len + 1;
+			cut(b, &str);
+			b->points[i].shared = str.len && str.len == b->points[i].len &&
+					      memcmp(str.ptr, b->points[i].text, str.len) == 0;
+			need += b->points[i].shared ? 0 : (size_t)str.len + 1;
+			texts += str.len;
 		}
 	}
 	if (copy_context)
@@ -293,6 +315,7 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 	if (!at)
 		return -ENOMEM;
 	b->chunks->used += need;
+	b->text_bytes += texts;
 
 	r = (struct skep_record *)(void *)at;
 	data = at + aligned(sizeof(*r));
@@ -313,7 +336,14 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 			memcpy(field, &hist, sizeof(hist));
 		} else {
 			memcpy(&str, field, sizeof(str));
-			at = copy_string(&str, at);
+			cut(b, &str);
+			if (b->points[i].shared) {
+				str.ptr = b->points[i].text;
+			} else {
+				at = copy_string(&str, at);
+				b->points[i].text = str.ptr;
+				b->points[i].len = str.len;
+			}
 			memcpy(field, &str, sizeof(str));
 		}
 	}

@@ -9,6 +9,7 @@
 
 #define BATCH_MAX_RECORDS 500u
 #define BATCH_MAX_BYTES (1u << 20)
+#define BATCH_MAX_TEXTS (4u << 20)
 #define BATCH_CONTEXTS 8u
 
 /* The machine on which the records were made. Each batch holds a copy, and the spool stores the copy with the batch. */
@@ -23,7 +24,9 @@ struct batch {
 	struct skep_batch pub; /* what sinks see */
 	unsigned refs;
 	size_t bytes;   /* memory of this batch, chunks included */
+	size_t text_bytes; /* of its records' strings, as sinks write them: shared ones count in each record */
 	uint64_t born_ns;
+	uint32_t text_most; /* batch_add() cuts a string to so many bytes; its total stays. UINT32_MAX: it cuts none */
 	char *key;           /* one allocation: the key, then the texts of the origin */
 	size_t *account;     /* a sum that includes `bytes` until this batch is freed; NULL: none */
 	struct batch *whole; /* of a half: a reference to the batch that owns the records */
@@ -58,7 +61,7 @@ struct batch *batch_half(struct batch *whole, unsigned which);
 
 static inline bool batch_full(const struct batch *b)
 {
-	return b->pub.n >= BATCH_MAX_RECORDS || b->bytes >= BATCH_MAX_BYTES;
+	return b->pub.n >= BATCH_MAX_RECORDS || b->bytes >= BATCH_MAX_BYTES || b->text_bytes >= BATCH_MAX_TEXTS;
 }
 
 /* Adds a deep copy of rec and context (may be NULL). 0, or -ENOMEM: nothing was added. Not on a full batch. */

@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/delivery/delivery_spool_priv.h"
 
+#define TEXT_CROWDED 1024u /* bytes of a text while half of the memory for batches is taken: as plugins/proc does */
 #define COMMIT_BYTES (2u << 20) /* of closed batches that wait: a commit starts at once */
 
 /* Over the bound, drops the oldest batch of the fullest queue: the stuck sink loses records, not the others. */
@@ -83,6 +84,15 @@ void delivery_close_all(struct delivery *o)
 	close_batch(o, 0);
 }
 
+/*
+ * A user can end thousands of processes at once, each with 32 KiB of arguments of its own: faster than a disk takes
+ * them, which would cost the records of all.
+ */
+static bool is_crowded(const struct delivery *o)
+{
+	return o->spool ? o->spool->waiting_bytes > WAITING_BYTES / 2 : o->bytes > o->max_bytes / 2;
+}
+
 void delivery_emit(struct delivery *o, int stream, const struct skep_upid *upid, uint64_t time_ns, const void *rec,
 	      const struct skep_context *context)
 {
@@ -95,6 +105,8 @@ void delivery_emit(struct delivery *o, int stream, const struct skep_upid *upid,
 		return;
 	if (first)
 		*open = batch_new(&o->origin, clock_boot_ns());
+	if (*open)
+		(*open)->text_most = is_crowded(o) ? TEXT_CROWDED : UINT32_MAX;
 	kept = *open && batch_add(*open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
 		if (s->retired)

@@ -17,7 +17,6 @@
 
 /* Of batches in one sink's queue; further batches stay on disk. */
 #define RESIDENT_BYTES (8u << 20)
-#define WAITING_BYTES (32u << 20) /* of closed batches that wait: over it skepd drops the oldest */
 #define LAG_NS 5000000000u  /* delivery_spool_tick reads the lags again after this time */
 
 bool delivery_spooled(const struct delivery *o)

@@ -9,6 +9,8 @@
 #include "core/delivery/delivery_commit.h"
 #include "core/delivery/delivery_priv.h"
 
+#define WAITING_BYTES (32u << 20) /* of closed batches that wait: over it skepd drops the oldest */
+
 #define SPOOL_DOWN_NS 5000000000u /* after an error skepd tries the spool again */
 
 struct delivery_spool {

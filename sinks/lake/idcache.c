@@ -10,7 +10,7 @@
 
 #define SETS    2048 /* a power of two */
 #define WAYS    4
-#define LONGEST 512 /* 8192 entries of this length would be 4 MiB */
+#define LONGEST 512 /* 8192 entries of this length would be 4 MiB: longer strings share one set */
 
 struct entry {
 	char *s;
@@ -22,7 +22,7 @@ struct entry {
 struct idcache {
 	struct skep_hash_key key; /* a secret key: users choose names, and must not choose which ids the cache evicts */
 	uint32_t clock;
-	struct entry set[SETS][WAYS];
+	struct entry set[SETS + 1][WAYS]; /* the last one: of long strings */
 	struct entry *last[IDCACHE_PLACES]; /* that a place had; may have become another string's since */
 };
 
@@ -37,7 +37,7 @@ struct idcache *idcache_new(void)
 
 void idcache_clear(struct idcache *c)
 {
-	for (size_t i = 0; i < SETS; i++) {
+	for (size_t i = 0; i < SETS + 1; i++) {
 		for (size_t w = 0; w < WAYS; w++) {
 			free(c->set[i][w].s);
 			c->set[i][w] = (struct entry){ 0 };
@@ -56,7 +56,7 @@ struct idcache *idcache_free(struct idcache *c)
 static struct entry *find(struct idcache *c, const char *s, size_t n)
 {
 	uint64_t h = skep_hash(&c->key, s, n);
-	struct entry *set = c->set[h % SETS];
+	struct entry *set = c->set[n > LONGEST ? SETS : h % SETS];
 
 	for (size_t w = 0; w < WAYS; w++)
 		if (set[w].s && set[w].hash == h && set[w].n == n && memcmp(set[w].s, s, n) == 0)
@@ -86,12 +86,9 @@ bool idcache_get(struct idcache *c, const char *s, size_t n, int64_t *ret_id)
 void idcache_put(struct idcache *c, const char *s, size_t n, int64_t id)
 {
 	uint64_t h = skep_hash(&c->key, s, n);
-	struct entry *set = c->set[h % SETS], *oldest = set;
-	char *copy;
+	struct entry *set = c->set[n > LONGEST ? SETS : h % SETS], *oldest = set;
+	char *copy = malloc(n ? n : 1);
 
-	if (n > LONGEST)
-		return;
-	copy = malloc(n ? n : 1);
 	if (!copy)
 		return;
 	memcpy(copy, s, n);

@@ -20,7 +20,7 @@ void idcache_clear(struct idcache *);
 bool idcache_get(struct idcache *, const char *s, size_t n, int64_t *ret_id);
 /* The same for a caller whose places (columns) mostly have the string that they had last. place < IDCACHE_PLACES. */
 bool idcache_get_at(struct idcache *, size_t place, const char *s, size_t n, int64_t *ret_id);
-/* Evicts the oldest entry of a full set. Ignores a long string; does nothing when no memory is left. */
+/* Evicts the oldest entry of a full set: of strings over 512 bytes it has four. Does nothing when no memory is left. */
 void idcache_put(struct idcache *, const char *s, size_t n, int64_t id);
 
 #endif

@@ -258,6 +258,35 @@ static void zombies(const struct stage *s)
 		;
 }
 
+/* Forks of a program with a long argument: each has the whole list, and lives whenever skepd saves its state. */
+static void heirs(const struct stage *s)
+{
+	static char text[30000];
+	char *argv[] = { (char *)"hostile", (char *)"heirs", text, NULL };
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = i % 3 ? 'x' : ' ';
+	reap(run(s->self, argv, no_env));
+}
+
+static int beget(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	for (int i = 0; i < 4000; i++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			sleep(30);
+			_exit(0);
+		}
+	sleep(3);
+	signal(SIGTERM, SIG_IGN);
+	kill(0, SIGTERM);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return 0;
+}
+
 static void *thread_end(void *arg)
 {
 	prctl(PR_SET_NAME, "\xfe\xfe thread");
@@ -529,6 +558,7 @@ static const struct trick tricks[] = {
 	{ "comms", comms, 100 },
 	{ "deep", deep, 1 },
 	{ "zombies", zombies, 1 },
+	{ "heirs", heirs, 1 },
 	{ "threads", threads, 10 },
 	{ "execs", execs, 20 },
 	{ "lives", lives, 300 },
@@ -575,6 +605,8 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc == 4 && strcmp(argv[1], "nest") == 0)
 		return nest(strtoul(argv[2], NULL, 10), argv[3]);
+	if (argc == 3 && strcmp(argv[1], "heirs") == 0)
+		return beget();
 	if (argc >= 2 && strcmp(argv[1], "linger") == 0) {
 		sleep(4);
 		return 0;

@@ -172,8 +172,12 @@ with open(work + "/records.ndjson", "rb") as f:
         try:
             json.loads(line.decode("utf-8"))
         except ValueError as why:
-            bad.append((why, line[:200]))
-check("each of %d lines of the file is JSON in UTF-8" % records, not bad, bad[:3])
+            bad.append((why, line))
+# The kill may have left half a line, which the next skepd ended; the batch came again (sinks/file/README.md).
+if len(bad) == 1:
+    with open(work + "/records.ndjson", "rb") as f:
+        bad = [] if any(line.startswith(bad[0][1][:-1]) and line != bad[0][1] for line in f) else bad
+check("each of %d lines of the file is JSON in UTF-8" % records, not bad, [(why, line[:200]) for why, line in bad[:3]])
 bad = [line for line in open(log_path, "rb").read().split(b"\n") if any(c < 32 and c != 9 for c in line) or line.startswith(b"skepd: error: forged")]
 check("no name forges a line of the log or reaches a terminal raw", not bad, bad[:3])
 subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)

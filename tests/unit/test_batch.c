@@ -118,14 +118,57 @@ static void limits(void **state)
 	batch_unref(b);
 	b = batch_new(&origin, 0);
 	rec.tool = of(text, huge);
-	for (n = 0; !batch_full(b); n++)
+	for (n = 0; !batch_full(b); n++) {
+		text[0] = (char)('b' + n);
 		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+	}
 	assert_int_equal(n, 4);
 	assert_true(b->bytes >= BATCH_MAX_BYTES && b->bytes < 2 * BATCH_MAX_BYTES);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		text[0] = (char)('b' + i);
 		assert_memory_equal(((const struct record_tool_sample *)b->pub.records[i]->data)->tool.ptr, text, huge);
+	}
+	batch_unref(b);
+	/* a sink writes a shared text once for each record */
+	b = batch_new(&origin, 0);
+	for (n = 0; !batch_full(b); n++)
+		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+	assert_int_equal(n, 14);
+	assert_true(b->bytes < BATCH_MAX_BYTES / 2);
 	batch_unref(b);
 	free(text);
+}
+
+/* A text of the record before it is stored once; a crowded batch cuts texts, and a cut one is no longer the same. */
+static void texts_once(void **state)
+{
+	static const char *const tools[] = { "bwa mem", "bwa mem", "bwa memo", "bwa mem", "bwa me" };
+	struct batch *b = batch_new(&origin, 0);
+	const struct record_tool_sample *copy[7];
+	struct record_tool_sample rec = { 0 };
+	char text[16];
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++) {
+		strcpy(text, i < 5 ? tools[i] : "bwa mem"); /* the caller's memory is another one by then */
+		b->text_most = i < 5 ? UINT32_MAX : 6;
+		rec.tool = of(text, strlen(text));
+		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, i, &rec, NULL), 0);
+		copy[i] = b->pub.records[i]->data;
+		memset(text, 'x', sizeof(text));
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		assert_string_equal(copy[i]->tool.ptr, tools[i]);
+		assert_int_equal(copy[i]->tool.total, strlen(tools[i]));
+	}
+	assert_ptr_equal(copy[1]->tool.ptr, copy[0]->tool.ptr);
+	assert_ptr_not_equal(copy[3]->tool.ptr, copy[0]->tool.ptr);
+	for (unsigned i = 5; i < 7; i++) {
+		assert_ptr_equal(copy[i]->tool.ptr, copy[4]->tool.ptr);
+		assert_int_equal(copy[i]->tool.len, 6);
+		assert_int_equal(copy[i]->tool.total, 7);
+	}
+	batch_unref(b);
 }
 
 /* Every field of the core's own streams lies within its record, and names are unique. */
@@ -161,7 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deep_copies),
 		cmocka_unit_test(contexts_in_turn),
-		cmocka_unit_test(limits),
+		cmocka_unit_test(texts_once), cmocka_unit_test(limits),
 		cmocka_unit_test(out_streams_are_sound),
 	};
 

@@ -73,11 +73,15 @@ static void open_out(size_t max_bytes, int n)
 static void emit(unsigned n, size_t text)
 {
 	static char big[5000];
+	static unsigned number;
 	struct record_tool_sample rec = { .tool = { big, (uint32_t)text, (uint32_t)text } };
 
 	memset(big, 'x', sizeof(big));
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		number++; /* equal texts would share one copy */
+		memcpy(big, &number, sizeof(number));
 		delivery_emit(t.out, t.stream, NULL, 1, &rec, NULL);
+	}
 }
 
 static struct delivery_count books(const char *sink)
@@ -125,6 +129,20 @@ static void by_number_and_by_age(void **state)
 	assert_int_equal(delivery_last_id(t.out), 4);
 	assert_true(delivery_sink_settled(t.sinks[0].s, 4));
 	assert_int_equal(delivery_bytes(t.out), 0);
+	t.out = delivery_free(t.out);
+}
+
+/* While half of the memory is taken, long texts are cut: 4,000 records find room where 2,000 whole ones would. */
+static void long_texts_take_no_room_of_others(void **state)
+{
+	(void)state;
+	open_out(8u << 20, 1);
+	t.sinks[0].stuck = true;
+	for (int i = 0; i < 16; i++) {
+		emit(250, 4000);
+		delivery_tick(t.out, t.now_ns);
+	}
+	assert_int_equal(books("a").pending, 4000);
 	t.out = delivery_free(t.out);
 }
 
@@ -298,7 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_number_and_by_age),
-		cmocka_unit_test(a_stuck_sink_pays_alone),
+		cmocka_unit_test(long_texts_take_no_room_of_others), cmocka_unit_test(a_stuck_sink_pays_alone),
 		cmocka_unit_test(sinks_come_and_go),
 		cmocka_unit_test(a_sink_is_replaced),
 		cmocka_unit_test(losses_are_told_once),

@@ -123,6 +123,7 @@ static int set_up(void **state)
 	t.fail_at = -1;
 	for (int i = 0; i < 2; i++)
 		t.contexts[i] = (struct skep_context) { .size = sizeof(struct skep_context),
+							.payer = i ? 1000 : SKEP_NOBODY,
 							.run = str(i ? "run-1" : ""),
 							.tool = str("sort") };
 	for (unsigned i = 0; i < N; i++)
@@ -203,6 +204,7 @@ static int on_record(void *arg, const struct skep_stream *s, const struct skep_u
 	assert_int_equal(time_ns, r->time_ns);
 	assert_int_equal(!context, !r->context);
 	if (context) {
+		assert_int_equal(context->payer, r->context->payer);
 		same_str(&context->run, &r->context->run);
 		same_str(&context->tool, &r->context->tool);
 	}
