@@ -55,6 +55,8 @@ struct filter_field {
 	enum filter_unit unit; /* for numbers */
 	bool of_parent;        /* rules may also use "parent.tool" */
 	const char *help;      /* one line for the user; may be NULL */
+	/* A user cannot choose it for a process; fixed_by_folder: a path, whose folder a user cannot choose. */
+	bool fixed, fixed_by_folder;
 };
 
 /* The fields; a field's index is the number that filter_get receives. Must outlive every expression. */
@@ -125,6 +127,12 @@ struct filter_budget {
 	bool spent;
 };
 bool filter_expr_match_within(const struct filter_expr *, filter_get, const void *subject, struct filter_budget *);
+
+/*
+ * Does the expression hold only where a condition holds on what the process's user cannot choose?  false: any user can
+ * make it true of a process, by names, arguments or folders.  A `not` counts as such a condition never.
+ */
+bool filter_expr_is_fixed(const struct filter_expr *, const struct filter_schema *);
 
 /* Why an expression is not true: the smallest part of its text that decides, searched from the left. */
 struct filter_reason {

@@ -187,6 +187,27 @@ static int row(struct table *t, const struct paint *p, const struct filter_proce
 	return taken == 0;
 }
 
+/* Names the rules by which any user can hide a process. */
+static void warn_of_choice(const struct ruleset *set)
+{
+	char *ids = NULL;
+	size_t size, n = 0;
+	FILE *out = open_memstream(&ids, &size);
+
+	for (size_t i = 0; out && i < ruleset_count(set); i++) {
+		const struct rule *r = ruleset_rule(set, i);
+
+		if (r->verdict != RULE_INCLUDE && r->when && !filter_expr_is_fixed(r->when, ruleset_schema(set)))
+			fprintf(out, "%s%s%s", n++ ? ", " : "", r->id, r->inherit ? " (with all descendants)" : "");
+	}
+	if (out && fclose(out) == 0 && n)
+		skep_say("filter",
+			 "warning: %s: any user can hide a process by %s; add a condition that a user cannot choose: on uid, "
+			 "gid, user, group, cgroup or container, or on the folder of exe",
+			 ids, n == 1 ? "this rule" : "these rules");
+	free(ids);
+}
+
 static int print_rules(const struct filter_options *o, const struct ruleset *set,
 		       const struct filter_processes *processes, const struct paint *p)
 {
@@ -312,6 +333,8 @@ int filter_test(const struct filter_options *o, const struct ruleset *set, struc
 	int rc;
 
 	paint_init(&p, stdout, NULL);
+	if (!o->expression)
+		warn_of_choice(set);
 	if (o->json) {
 		rc = write_json(o, set, processes);
 	} else if (o->expression) {

@@ -9,28 +9,31 @@
 
 #include "core/identify/recognizer_table.h"
 
+#define FIELD(name_, type_, help_) { .name = name_, .type = type_, .help = help_ }
+#define OF_PARENT(name_, type_, help_) { .name = name_, .type = type_, .of_parent = true, .help = help_ }
+
 static const struct filter_field fixed[FIELD_FIXED] = {
-	[FIELD_TOOL] = { "tool", FILTER_TEXT, FILTER_PLAIN, true, "the program, seen through interpreters" },
-	[FIELD_EXE] = { "exe", FILTER_TEXT, FILTER_PLAIN, true, "resolved path of the binary" },
-	[FIELD_COMM] = { "comm", FILTER_TEXT, FILTER_PLAIN, true, "name of the main thread" },
-	[FIELD_FILENAME] = { "filename", FILTER_TEXT, FILTER_PLAIN, true, "path as given to exec" },
-	[FIELD_CWD] = { "cwd", FILTER_TEXT, FILTER_PLAIN, true, "working directory" },
-	[FIELD_CGROUP] = { "cgroup", FILTER_TEXT, FILTER_PLAIN, true, "path of the cgroup" },
-	[FIELD_ARGV] = { "argv", FILTER_LIST, FILTER_PLAIN, true, "the arguments" },
-	[FIELD_ARGV_0] = { "argv.0", FILTER_TEXT, FILTER_PLAIN, true, "the first argument, the program's own name" },
-	[FIELD_ARGV_1] = { "argv.1", FILTER_TEXT, FILTER_PLAIN, true, "the second argument" },
-	[FIELD_ARGV_2] = { "argv.2", FILTER_TEXT, FILTER_PLAIN, true, "the third argument" },
-	[FIELD_ARGV_3] = { "argv.3", FILTER_TEXT, FILTER_PLAIN, true, "the fourth argument" },
-	[FIELD_ARGV_4] = { "argv.4", FILTER_TEXT, FILTER_PLAIN, true, "the fifth argument" },
-	[FIELD_ARGV_5] = { "argv.5", FILTER_TEXT, FILTER_PLAIN, true, "the sixth argument" },
-	[FIELD_ARGV_6] = { "argv.6", FILTER_TEXT, FILTER_PLAIN, true, "the seventh argument" },
-	[FIELD_UID] = { "uid", FILTER_UINT, FILTER_PLAIN, true, "user id" },
-	[FIELD_CHILD] = { "child", FILTER_BOOL, FILTER_PLAIN, false, "its parent is the engine's own process" },
-	[FIELD_MOVED] = { "moved", FILTER_BOOL, FILTER_PLAIN, false, "its working directory is not the engine's" },
-	[FIELD_RUN_CWD] = { "run.cwd", FILTER_TEXT, FILTER_PLAIN, false, "working directory of the engine" },
-	[FIELD_RUN_ARGV] = { "run.argv", FILTER_LIST, FILTER_PLAIN, false, "arguments of the engine" },
-	[FIELD_RUN_ARGV_1] = { "run.argv.1", FILTER_TEXT, FILTER_PLAIN, false, "the engine's second argument" },
-	[FIELD_RUN_ARGV_2] = { "run.argv.2", FILTER_TEXT, FILTER_PLAIN, false, "the engine's third argument" },
+	[FIELD_TOOL] = OF_PARENT("tool", FILTER_TEXT, "the program, seen through interpreters"),
+	[FIELD_EXE] = OF_PARENT("exe", FILTER_TEXT, "resolved path of the binary"),
+	[FIELD_COMM] = OF_PARENT("comm", FILTER_TEXT, "name of the main thread"),
+	[FIELD_FILENAME] = OF_PARENT("filename", FILTER_TEXT, "path as given to exec"),
+	[FIELD_CWD] = OF_PARENT("cwd", FILTER_TEXT, "working directory"),
+	[FIELD_CGROUP] = OF_PARENT("cgroup", FILTER_TEXT, "path of the cgroup"),
+	[FIELD_ARGV] = OF_PARENT("argv", FILTER_LIST, "the arguments"),
+	[FIELD_ARGV_0] = OF_PARENT("argv.0", FILTER_TEXT, "the first argument, the program's own name"),
+	[FIELD_ARGV_1] = OF_PARENT("argv.1", FILTER_TEXT, "the second argument"),
+	[FIELD_ARGV_2] = OF_PARENT("argv.2", FILTER_TEXT, "the third argument"),
+	[FIELD_ARGV_3] = OF_PARENT("argv.3", FILTER_TEXT, "the fourth argument"),
+	[FIELD_ARGV_4] = OF_PARENT("argv.4", FILTER_TEXT, "the fifth argument"),
+	[FIELD_ARGV_5] = OF_PARENT("argv.5", FILTER_TEXT, "the sixth argument"),
+	[FIELD_ARGV_6] = OF_PARENT("argv.6", FILTER_TEXT, "the seventh argument"),
+	[FIELD_UID] = OF_PARENT("uid", FILTER_UINT, "user id"),
+	[FIELD_CHILD] = FIELD("child", FILTER_BOOL, "its parent is the engine's own process"),
+	[FIELD_MOVED] = FIELD("moved", FILTER_BOOL, "its working directory is not the engine's"),
+	[FIELD_RUN_CWD] = FIELD("run.cwd", FILTER_TEXT, "working directory of the engine"),
+	[FIELD_RUN_ARGV] = FIELD("run.argv", FILTER_LIST, "arguments of the engine"),
+	[FIELD_RUN_ARGV_1] = FIELD("run.argv.1", FILTER_TEXT, "the engine's second argument"),
+	[FIELD_RUN_ARGV_2] = FIELD("run.argv.2", FILTER_TEXT, "the engine's third argument"),
 };
 
 void recognizer_fields_init(struct recognizer_fields *f)
@@ -63,8 +66,8 @@ int recognizer_fields_variable(struct recognizer_fields *f, const char *name, si
 		free(environ);
 		return -ENOMEM;
 	}
-	f->fields[f->schema.n++] = (struct filter_field){ environ, FILTER_TEXT, FILTER_PLAIN, false, NULL };
-	f->fields[f->schema.n++] = (struct filter_field){ changed, FILTER_TEXT, FILTER_PLAIN, false, NULL };
+	f->fields[f->schema.n++] = (struct filter_field)FIELD(environ, FILTER_TEXT, NULL);
+	f->fields[f->schema.n++] = (struct filter_field)FIELD(changed, FILTER_TEXT, NULL);
 	f->names[f->n_names] = environ + strlen("environ.");
 	return (int)f->n_names++;
 }

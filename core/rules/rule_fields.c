@@ -10,12 +10,17 @@
 #include "core/identify/users.h"
 
 #define TEXT(name_, help_) { .name = name_, .type = FILTER_TEXT, .of_parent = true, .help = help_ }
+#define FIXED(name_, help_) { .name = name_, .type = FILTER_TEXT, .of_parent = true, .fixed = true, .help = help_ }
 #define NUMBER(name_, of_parent_, help_) { .name = name_, .type = FILTER_UINT, .of_parent = of_parent_, .help = help_ }
 
 static const struct filter_field fields[RULE_FIELDS] = {
 	[RULE_FIELD_TOOL] =
 		TEXT("tool", "the program, seen through interpreters and wrappers: 'samtools sort', 'train.py'"),
-	[RULE_FIELD_EXE] = TEXT("exe", "resolved path of the binary; for a script the path of its interpreter"),
+	[RULE_FIELD_EXE] = { .name = "exe",
+			     .type = FILTER_TEXT,
+			     .of_parent = true,
+			     .fixed_by_folder = true,
+			     .help = "resolved path of the binary; for a script the path of its interpreter" },
 	[RULE_FIELD_COMM] = TEXT("comm", "name of the main thread, at most 15 bytes"),
 	[RULE_FIELD_FILENAME] =
 		TEXT("filename",
@@ -25,15 +30,15 @@ static const struct filter_field fields[RULE_FIELDS] = {
 			      .of_parent = true,
 			      .help = "arguments, the program's own name first; secrets are blanked" },
 	[RULE_FIELD_CWD] = TEXT("cwd", "working directory when the program began"),
-	[RULE_FIELD_CGROUP] = TEXT("cgroup", "path of its cgroup: '/system.slice/cron.service'"),
-	[RULE_FIELD_CONTAINER] = TEXT("container", "runtime id of its container; '' outside of any"),
+	[RULE_FIELD_CGROUP] = FIXED("cgroup", "path of its cgroup: '/system.slice/cron.service'"),
+	[RULE_FIELD_CONTAINER] = FIXED("container", "runtime id of its container; '' outside of any"),
 	[RULE_FIELD_RUN] = TEXT("run", "id of the run it belongs to; '' outside of any"),
 	[RULE_FIELD_PIPELINE] = TEXT("pipeline", "pipeline of that run; '' where it has none"),
 	[RULE_FIELD_TASK] = TEXT("task", "step of that run; '' where it has none"),
-	[RULE_FIELD_USER] = TEXT("user", "name of the user with its uid, as this host knows it"),
-	[RULE_FIELD_GROUP] = TEXT("group", "name of the group with its gid, as this host knows it"),
-	[RULE_FIELD_UID] = NUMBER("uid", true, "user id"),
-	[RULE_FIELD_GID] = NUMBER("gid", true, "group id"),
+	[RULE_FIELD_USER] = FIXED("user", "name of the user with its uid, as this host knows it"),
+	[RULE_FIELD_GROUP] = FIXED("group", "name of the group with its gid, as this host knows it"),
+	[RULE_FIELD_UID] = { .name = "uid", .type = FILTER_UINT, .of_parent = true, .fixed = true, .help = "user id" },
+	[RULE_FIELD_GID] = { .name = "gid", .type = FILTER_UINT, .of_parent = true, .fixed = true, .help = "group id" },
 	[RULE_FIELD_SESSION] = NUMBER("session", true, "session id"),
 	[RULE_FIELD_PID] = NUMBER("pid", true, "process id in the initial pid namespace"),
 	[RULE_FIELD_PPID] = NUMBER("ppid", true, "process id of the parent"),

@@ -41,6 +41,13 @@ want 0 "ancestor $$ .* says inherit" explain "$child" --rules "$dir/rules.json"
 want 0 "^us  *exclude +  *[2-9] " test --rules "$dir/rules.json" --live
 want 0 "^never  *include  *0" test --rules "$dir/rules.json" --all
 want 0 "1 rules matched nothing" test --rules "$dir/rules.json"
+want 0 "warning: us (with all descendants): any user can hide a process by this rule" test --rules "$dir/rules.json"
+"$skep" filter test --rules "$src/etc/packs/host.json" "$day" 2>"$dir/out" >/dev/null
+if grep -q warning "$dir/out"; then
+	echo 'FAIL: the pack host has rules by which any user can hide:'
+	cat "$dir/out"
+	failed=1
+fi
 want 0 "(none)  *exclude" test --config "$dir/skepd.conf"
 want 0 "wants pid = $$" explain 1 --rules "$dir"
 want 0 "^45 images: 45 included, 0 excluded" test --rules "$dir/rules.json" "$day"

@@ -20,15 +20,15 @@
 enum { TOOL, EXE, UID, NICE, CPU, RSS, WRAPPER, PEER, ARGV, N_FIELDS };
 
 static const struct filter_field fields[N_FIELDS] = {
-	[TOOL] = { "tool", FILTER_TEXT, FILTER_PLAIN, true, NULL },
-	[EXE] = { "exe", FILTER_TEXT, FILTER_PLAIN, true, NULL },
-	[UID] = { "uid", FILTER_UINT, FILTER_PLAIN, true, NULL },
-	[NICE] = { "nice", FILTER_INT, FILTER_PLAIN, false, NULL },
-	[CPU] = { "cpu_ns", FILTER_UINT, FILTER_NS, false, NULL },
-	[RSS] = { "rss_bytes", FILTER_UINT, FILTER_BYTES, false, NULL },
-	[WRAPPER] = { "wrapper", FILTER_BOOL, FILTER_PLAIN, false, NULL },
-	[PEER] = { "network.peer.address", FILTER_IP, FILTER_PLAIN, false, NULL },
-	[ARGV] = { "argv", FILTER_LIST, FILTER_PLAIN, true, NULL },
+	[TOOL] = { .name = "tool", .type = FILTER_TEXT, .of_parent = true },
+	[EXE] = { .name = "exe", .type = FILTER_TEXT, .of_parent = true, .fixed_by_folder = true },
+	[UID] = { .name = "uid", .type = FILTER_UINT, .of_parent = true, .fixed = true },
+	[NICE] = { .name = "nice", .type = FILTER_INT },
+	[CPU] = { .name = "cpu_ns", .type = FILTER_UINT, .unit = FILTER_NS },
+	[RSS] = { .name = "rss_bytes", .type = FILTER_UINT, .unit = FILTER_BYTES },
+	[WRAPPER] = { .name = "wrapper", .type = FILTER_BOOL },
+	[PEER] = { .name = "network.peer.address", .type = FILTER_IP },
+	[ARGV] = { .name = "argv", .type = FILTER_LIST, .of_parent = true },
 };
 static const struct filter_schema schema = { fields, N_FIELDS };
 
@@ -625,9 +625,47 @@ static void shown(void **state)
 	}
 }
 
+/* What any user can make true of a process, and what not. */
+static void fixed(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fixed;
+	} cases[] = {
+		{ "tool = 'date'", false },
+		{ "uid = 0", true },
+		{ "uid < 1000 and tool = 'date'", true },
+		{ "uid = 0 or tool = 'date'", false },
+		{ "(uid = 0 or uid = 33) and (tool = 'a' or tool = 'b')", true },
+		{ "not uid = 1000", false },
+		{ "uid != 1000", false },
+		{ "parent.uid = 0", false },
+		{ "any parent.uid = 0 and tool = 'x'", false },
+		{ "exe prefix ('/usr/bin/', '/bin/')", true },
+		{ "exe prefix ('/usr/bin/', 'bin/')", false },
+		{ "exe in ('/usr/bin/date')", true },
+		{ "exe suffix '/date'", false },
+		{ "exe prefix '/usr/bin/' and exe suffix '/date'", true },
+		{ "wrapper", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct filter_error error;
+		struct filter_expr *e = filter_expr_new(cases[i].text, strlen(cases[i].text), &schema, &error);
+
+		if (!e)
+			fail_msg("%s: %s", cases[i].text, error.what);
+		if (filter_expr_is_fixed(e, &schema) != cases[i].fixed)
+			fail_msg("%s: %s", cases[i].text, cases[i].fixed ? "wanted: fixed" : "wanted: any user's choice");
+		filter_expr_free(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fixed),
 		cmocka_unit_test(meanings),
 		cmocka_unit_test(escapes),
 		cmocka_unit_test(no_ancestors),

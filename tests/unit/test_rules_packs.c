@@ -56,6 +56,10 @@ static void every_pack(void **state)
 
 			assert_non_null(r->why);
 			assert_non_null(r->when);
+			/* No user hides by the pack of the host, nor by any pack with all descendants. */
+			if (r->verdict == RULE_EXCLUDE && (r->inherit || strcmp(packs[i], "host") == 0) &&
+			    !filter_expr_is_fixed(r->when, ruleset_schema(set)))
+				fail_msg("%s: any user can make it hold", r->id);
 			if (strncmp(r->id, packs[i], len) != 0 || r->id[len] != '/')
 				fail_msg("%s is in pack %s", r->id, packs[i]);
 			/* A rule that includes sets labels: otherwise it would only hide the rules behind it. */
@@ -158,6 +162,11 @@ static void typical_processes(void **state)
 		  { "agent", "agent", "/opt/datadog-agent/bin/agent/agent", ARGV("x"), 101, false, NULL },
 		  "host/agents-opt" },
 		{ NULL, { "nrpe", "nrpe", "/usr/sbin/nrpe", ARGV("x"), 112, false, NULL }, "host/checks" },
+		{ NULL, { "monit", "monit", "/tmp/monit", ARGV("monit"), 1000, false, NULL }, NULL },
+		{ NULL, { "monit", "monit", "/usr/bin/monit", ARGV("x"), 0, false, "0123456789ab" }, NULL },
+		{ NULL, { "sh", "sh", "/usr/bin/dash", ARGV("sh\0-c\0x\0/.ansible/tmp/"), 1000, false, NULL }, NULL },
+		{ &shell, { "date", "date", "/tmp/date", ARGV("date"), 1000, false, NULL }, NULL },
+		{ &shell, { "date", "date", "/usr/bin/dash", ARGV("/bin/sh\0/tmp/date"), 1000, false, NULL }, NULL },
 		{ NULL,
 		  { "apt-get", "apt-get", "/usr/bin/apt-get", ARGV("apt-get\0update"), 0, false, NULL },
 		  "host/packages" },

@@ -17,8 +17,8 @@
 #include "filters/ruleset.h"
 
 static const struct filter_field fields[] = {
-	{ "tool", FILTER_TEXT, FILTER_PLAIN, true, NULL },
-	{ "uid", FILTER_UINT, FILTER_PLAIN, true, NULL },
+	{ .name = "tool", .type = FILTER_TEXT, .of_parent = true },
+	{ .name = "uid", .type = FILTER_UINT, .of_parent = true },
 };
 static const struct filter_schema schema = { fields, 2 };
 
