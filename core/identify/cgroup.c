@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <skep/hash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -531,16 +533,30 @@ static char *folder_of(const struct hierarchy *h, const char *path, size_t len)
 
 uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
 {
-	char *full = folder_of(&c->of[IDS], path, strlen(path));
+	/* A user gives the path: "/../../mnt/x" would have the loop wait for a file server that is gone. */
+	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				      .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS };
+	const struct hierarchy *h = &c->of[IDS];
+	char *full = folder_of(h, path, strlen(path));
+	const char *below = full ? full + strlen(h->mount) : "";
 	struct stat st;
-	int err;
+	uint64_t id = 0;
+	int root = -1, fd = -1;
 
 	(void)now_ns;
-	if (!full)
-		return 0;
-	err = stat(full, &st);
+	if (full)
+		root = open(h->mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	below += strspn(below, "/");
+	if (root >= 0)
+		fd = (int)syscall(SYS_openat2, root, *below ? below : ".", &how, sizeof(how)); /* Linux 5.6 */
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		id = st.st_ino;
+	if (fd >= 0)
+		close(fd);
+	if (root >= 0)
+		close(root);
 	free(full);
-	return err == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+	return id;
 }
 
 /* ---- limits ----------------------------------------------------------------------- */

@@ -136,6 +136,10 @@ static void walked(void **state)
 	assert_int_equal(cgroups_id(c, "/docker/abc/a.slice/job 1", SECOND), deep.st_ino);
 	assert_int_equal(cgroups_id(c, "/a.slice/job 1", SECOND), 0);
 	assert_int_equal(cgroups_id(c, "/docker/abcd", SECOND), 0);
+	/* nothing outside of the hierarchy, where a folder may be of a file server that is gone */
+	assert_int_equal(cgroups_id(c, "/docker/abc/../..", SECOND), 0);
+	assert_int_equal(cgroups_id(c, "/docker/abc/../../../../../../../tmp", SECOND), 0);
+	assert_int_equal(cgroups_id(c, "/docker/abc/a.slice/..//a.slice/job 1", SECOND), deep.st_ino);
 	cgroups_free(c);
 	assert_int_equal(folder_remove(dir), 0);
 }
