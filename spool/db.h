@@ -92,6 +92,8 @@ int spool_sink_move(struct spool_db *, const char *name, const struct spool_offs
 int spool_sink_lag(struct spool_db *, const char *name, struct spool_lag *ret);
 int spool_sinks(struct spool_db *, void (*cb)(void *arg, const char *name, uint64_t cursor), void *arg);
 int spool_sink_forget(struct spool_db *, const char *name);
+/* *ret: records of the batches after one id, up to another. */
+int spool_records(struct spool_db *, uint64_t after, uint64_t upto, uint64_t *ret);
 
 /* Adds a dead letter. body: of these records alone. Beyond 64 MiB the oldest dead letters are dropped. */
 int spool_dead_add(struct spool_db *, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n,

@@ -109,6 +109,23 @@ int spool_sink_forget(struct spool_db *db, const char *name)
 	return rc;
 }
 
+int spool_records(struct spool_db *db, uint64_t after, uint64_t upto, uint64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT sum(n) FROM batch WHERE id > ?1 AND id <= ?2", -1, &s, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, (int64_t)after);
+		sqlite3_bind_int64(s, 2, (int64_t)upto);
+		rc = sqlite3_step(s);
+	}
+	if (rc == SQLITE_ROW)
+		*ret = (uint64_t)sqlite3_column_int64(s, 0);
+	rc = db_fail(db, rc);
+	sqlite3_finalize(s);
+	return rc;
+}
+
 int spool_sinks(struct spool_db *db, void (*cb)(void *arg, const char *name, uint64_t cursor), void *arg)
 {
 	sqlite3_stmt *s = NULL;

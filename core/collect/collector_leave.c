@@ -84,7 +84,7 @@ static void sink_gone(struct collector *c, struct skep_instance *inst, struct in
 {
 	uint64_t before = delivery_lost_total(c->delivery, SKEP_LOSS_SINK), n;
 
-	delivery_sink_abandon(data->sink);
+	delivery_sink_lose(c->delivery, data->sink);
 	n = delivery_lost_total(c->delivery, SKEP_LOSS_SINK) - before;
 	collector_loss_out(c);
 	delivery_sink_remove(c->delivery, data->sink);

@@ -78,6 +78,7 @@ int delivery_sink_add(struct delivery *o, const char *name, uint32_t max_in_flig
 		return -ENOMEM;
 	s->out = o;
 	s->magic = MAGIC_delivery_sink;
+	s->last_id = UINT64_MAX;
 	s->serial = ++o->n_sinks_ever;
 	s->name = name;
 	sinkq_init(&s->queue, max_in_flight, submit, arg, settled, s);
@@ -156,7 +157,7 @@ uint64_t delivery_last_id(const struct delivery *o)
 
 bool delivery_sink_settled(const struct delivery_sink *s, uint64_t id)
 {
-	uint64_t last = s->out->next_id - 1;
+	uint64_t last = delivery_sink_retired(s) ? s->last_id : s->out->next_id - 1;
 
 	if (s->out->spool)
 		return s->begun && delivery_spool_cursor(s) >= (id < last ? id : last);

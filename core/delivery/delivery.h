@@ -71,9 +71,11 @@ void delivery_sink_hold(const struct delivery_sink *, struct batch ***ret, size_
 void delivery_sink_abandon(struct delivery_sink *); /* the sink has stopped: its batches count as lost(sink) */
 /* The sink is about to be removed: it gets no new batches, but its queue still offers the queued ones. */
 void delivery_sink_retire(struct delivery *, struct delivery_sink *);
+/* The sink has stopped: its batches, in memory and on disk, count as lost(sink), and the spool forgets the sink. */
+void delivery_sink_lose(struct delivery *, struct delivery_sink *);
 /*
- * The sink has stopped: abandons its batches and frees it. delivery_lost_total still includes its losses. Call
- * delivery_losses before, to report these losses.
+ * The same, and frees it. delivery_lost_total still includes its losses. Call delivery_sink_lose and delivery_losses
+ * before, to report these losses.
  */
 void delivery_sink_remove(struct delivery *, struct delivery_sink *);
 /*

@@ -74,7 +74,7 @@ void delivery_offer(struct delivery_sink *s, struct batch *b, unsigned lane)
 void delivery_lost(struct delivery *o, int stream, enum skep_loss where, uint64_t n)
 {
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
-		if (s->retired)
+		if (delivery_sink_retired(s))
 			continue;
 		s->counts[stream].seen += n;
 		s->counts[stream].lost[where] += n;

@@ -33,7 +33,7 @@ static void spool_take(struct delivery *o, struct batch *b, unsigned kind)
 
 	if (!c) {
 		for (struct delivery_sink *s = o->sinks; s; s = s->next)
-			if (!s->retired)
+			if (b->pub.id <= s->last_id)
 				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
 		batch_unref(b);
 		return;
@@ -70,7 +70,7 @@ static void close_batch(struct delivery *o, unsigned kind)
 		return;
 	}
 	for (struct delivery_sink *s = o->sinks; s; s = s->next)
-		if (!s->retired)
+		if (b->pub.id <= s->last_id)
 			delivery_offer(s, b, 0);
 	batch_unref(b);
 	keep_bound(o);
@@ -109,7 +109,7 @@ void delivery_emit(struct delivery *o, int stream, const struct skep_upid *upid,
 		(*open)->text_most = is_crowded(o) ? TEXT_CROWDED : UINT32_MAX;
 	kept = *open && batch_add(*open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
-		if (s->retired)
+		if (delivery_sink_retired(s))
 			continue;
 		s->counts[stream].seen++;
 		if (kept)

@@ -33,7 +33,7 @@ struct delivery_sink {
 	struct delivery *out;
 	const char *name;
 	struct sinkq queue;
-	bool retired;             /* it gets no new batches */
+	uint64_t last_id;         /* its last batch, since it is about to be removed; UINT64_MAX: it gets new ones */
 	struct sink_terms terms;
 	/* With a spool. */
 	uint64_t serial;          /* unique: a job of a removed sink may return later and must not match a new sink */
@@ -44,6 +44,7 @@ struct delivery_sink {
 	struct delivery_lane lanes[SINKQ_LANES]; /* 1: new batches, after gap_id; 0: old batches, or all */
 	uint64_t gap_id;          /* the last id of lane 0; 0: lane 0 has all batches */
 	bool keeping;             /* skepd ends: the spool keeps the sink's batches */
+	bool lost;                /* its batches on disk have been counted as lost, and the spool forgets it */
 	/* the ledger counts batches from this id on when they are made, earlier batches when they are loaded */
 	uint64_t first_id;
 	struct spool_offset place; /* the offset that the spool has stored */
@@ -52,6 +53,11 @@ struct delivery_sink {
 	uint64_t (*reported)[DELIVERY_LOSSES]; /* by stream number: losses that delivery_losses has reported */
 	struct delivery_sink *next;
 };
+
+static inline bool delivery_sink_retired(const struct delivery_sink *s)
+{
+	return s->last_id != UINT64_MAX;
+}
 
 struct delivery {
 	struct batch_origin origin; /* owns its texts */

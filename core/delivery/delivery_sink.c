@@ -17,19 +17,26 @@ void delivery_sink_free(struct delivery_sink *s)
 void delivery_sink_retire(struct delivery *o, struct delivery_sink *s)
 {
 	delivery_flush(o);
-	s->retired = true;
+	s->last_id = o->next_id - 1; /* what waits for a commit is still its own */
+	delivery_commit_soon(o);
+}
+
+void delivery_sink_lose(struct delivery *o, struct delivery_sink *s)
+{
+	sinkq_abandon(&s->queue);
+	if (o->spool && !s->lost)
+		delivery_spool_gone(o, s);
+	s->lost = true;
 }
 
 void delivery_sink_remove(struct delivery *o, struct delivery_sink *s)
 {
 	struct delivery_sink **at = &o->sinks;
 
-	sinkq_abandon(&s->queue);
+	delivery_sink_lose(o, s);
 	for (int i = 0; i < o->n_streams; i++)
 		for (int where = 0; where < DELIVERY_LOSSES; where++)
 			o->gone_lost[where] += s->counts[i].lost[where];
-	if (o->spool)
-		delivery_spool_gone(o, s);
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;

@@ -75,7 +75,7 @@ static void offer_all(struct delivery *o, struct commit_batch *list, bool durabl
 			unsigned at = s->gap_id ? 1 : 0;
 			struct delivery_lane *lane = &s->lanes[at];
 
-			if (b->pub.id < s->first_id || s->retired)
+			if (b->pub.id < s->first_id || b->pub.id > s->last_id)
 				continue;
 			if (c->refused) {
 				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
@@ -236,7 +236,7 @@ static void keep_waiting_bound(struct delivery *o)
 		struct commit_batch *c = sp->waiting;
 
 		for (struct delivery_sink *s = o->sinks; s; s = s->next)
-			if (!s->retired && c->batch->pub.id >= s->first_id)
+			if (c->batch->pub.id >= s->first_id && c->batch->pub.id <= s->last_id)
 				delivery_count_lost(s, c->batch, SKEP_LOSS_SPOOL);
 		sp->waiting = c->next;
 		if (!sp->waiting)

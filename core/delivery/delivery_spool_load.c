@@ -237,7 +237,7 @@ void delivery_spool_load(struct delivery *o, struct delivery_sink *s)
 			continue;
 		j->lane = lane;
 		j->ask.after = s->lanes[lane].taken_id;
-		j->ask.upto = lane == 0 && s->gap_id ? s->gap_id : UINT64_MAX;
+		j->ask.upto = lane == 0 && s->gap_id ? s->gap_id : s->last_id;
 		j->ask.aged_upto = delivery_spool_aged_upto(o);
 		if (s->terms.max_age_ns)
 			j->ask.before_ns =

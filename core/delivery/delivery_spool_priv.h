@@ -42,8 +42,9 @@ struct sink_job {
 	struct delivery *out;
 	uint64_t sink; /* the sink's serial: the sink may be removed before `done` */
 	char *name, *old;
-	struct spool_offset place; /* begin, rename */
-	uint64_t behind;          /* begin: the last batch made before the sink was added */
+	struct spool_offset place; /* begin, rename, forget */
+	uint64_t behind;          /* begin, forget: the last batch made before the sink was added */
+	uint64_t left;            /* forget: records up to `behind` that it has not acknowledged */
 	struct batch *batch;      /* load, dead */
 	unsigned status;
 	int err;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/delivery/delivery_spool_priv.h"
 
 /* A sink further behind gets two lanes; fewer batches are sent in order soon enough. */
@@ -110,13 +111,48 @@ void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const ch
 	spooler_post(o->spool->spooler, &j->job);
 }
 
+static void forget_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	uint64_t n = 0;
+
+	(void)code;
+	if (!db)
+		return;
+	if (spool_records(db, j->place.cursor, j->place.lo && j->place.lo < j->behind ? j->place.lo : j->behind, &n) == 0)
+		j->left = n;
+	if (j->place.lo && spool_records(db, j->place.hi, j->behind, &n) == 0)
+		j->left += n;
+	(void)spool_sink_forget(db, j->name); /* else its row stays until the spool is full */
+}
+
+static void forget_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct delivery *o = j->out;
+
+	o->gone_lost[SKEP_LOSS_SINK] += j->left;
+	if (j->left)
+		log_at(SKEP_LOG_WARNING, j->name,
+		       "removed: %llu records of earlier starts that it had not acknowledged are lost there",
+		       (unsigned long long)j->left);
+	sink_job_free(j);
+	delivery_spool_done(o);
+}
+
 void delivery_spool_gone(struct delivery *o, struct delivery_sink *s)
 {
-	/* The sink's batches on disk count as lost. The spool keeps its offset in case the sink is added again. */
+	struct sink_job *j = sink_job_new(o, s, s->name, forget_work, forget_done);
+
 	for (int i = 0; i < o->n_streams; i++) {
 		s->counts[i].lost[SKEP_LOSS_SINK] += s->counts[i].pending;
 		s->counts[i].pending = 0;
 	}
+	if (!j)
+		return;
+	j->place = delivery_spool_offset(s);
+	j->behind = s->begun ? s->first_id - 1 : 0; /* its place is not known: nothing is counted */
+	spooler_post(o->spool->spooler, &j->job);
 }
 
 static uint64_t lane_cursor(const struct delivery_sink *s, unsigned lane)

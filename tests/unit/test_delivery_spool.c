@@ -662,6 +662,74 @@ static void sinks_that_come_and_go(void **state)
 	all_there(&t.sinks[0], 0, 3000);
 }
 
+static bool b_is_settled(void)
+{
+	return delivery_sink_settled(t.sinks[1].s, UINT64_MAX - 1);
+}
+
+static bool is_lost(void)
+{
+	return delivery_lost_total(t.out, SKEP_LOSS_SINK) == 1400;
+}
+
+static void name_of(void *arg, const char *name, uint64_t cursor)
+{
+	(void)cursor;
+	snprintf((char *)arg + strlen(arg), 64 - strlen(arg), "%s ", name);
+}
+
+/*
+ * One rule for a sink that is removed: it gets what was made before, and no more; that is all that is waited for; what
+ * it did not take is lost there and counted, of earlier starts too, and nothing stays on disk for it.
+ */
+static void a_sink_is_removed(void **state)
+{
+	struct spool_db *db = NULL;
+	char names[64] = "", why[256];
+
+	(void)state;
+	begin(two);
+	emit(t.life, 700);
+	delivery_flush(t.out);
+	emit(t.life, 300); /* in the open batch */
+	delivery_sink_retire(t.out, t.sinks[1].s);
+	emit(t.life, 1000);
+	assert_true(turn(b_is_settled));
+	all_there(&t.sinks[1], 0, 1000);
+	balanced();
+	delivery_sink_lose(t.out, t.sinks[1].s);
+	assert_int_equal(delivery_lost_total(t.out, SKEP_LOSS_SINK), 0);
+	delivery_sink_remove(t.out, t.sinks[1].s);
+	t.n_sinks = 1;
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, 2000);
+	assert_int_equal(t.sinks[1].got[1000], 0);
+
+	add_sink("b"); /* of the same name: a new one */
+	t.sinks[1].stuck = true;
+	emit(t.life, 800);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	end();
+	begin(two); /* and its backlog, of the start before, is not read yet */
+	t.sinks[1].stuck = true;
+	emit(t.life, 600);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	delivery_sink_retire(t.out, t.sinks[1].s);
+	delivery_sink_lose(t.out, t.sinks[1].s);
+	balanced();
+	delivery_sink_remove(t.out, t.sinks[1].s);
+	t.n_sinks = 1;
+	assert_true(turn(is_lost));
+	end();
+	assert_int_equal(spool_db_open_read(t.path, &db, why, sizeof(why)), 0);
+	assert_int_equal(spool_sinks(db, name_of, names), 0);
+	assert_string_equal(names, "a ");
+	spool_db_close(db);
+}
+
 static void what_is_refused_is_kept_aside(void **state)
 {
 	struct spool_size size;
@@ -968,7 +1036,7 @@ int main(void)
 		TEST(nothing_old),
 		TEST(the_clock_is_set),
 		TEST(across_restarts),
-		TEST(sinks_that_come_and_go),
+		TEST(sinks_that_come_and_go), TEST(a_sink_is_removed),
 		TEST(what_is_refused_is_kept_aside),
 		TEST(the_quota_holds),
 		TEST(damage_under_way),
