@@ -407,8 +407,8 @@ static int make_records(struct spool_code *c, struct decoded *streams, uint64_t 
 			size_t size = (s->record_size + 7u) / 8 * 8, slots = 0;
 
 			for (uint32_t k = 0; k < s->n_fields; k++)
-				slots += skep_stream_field(s, k)->type == SKEP_T_HIST ? SKEP_HIST_SLOTS * sizeof(uint64_t)
-										      : 0;
+				if (skep_stream_field(s, k)->type == SKEP_T_HIST)
+					slots += SKEP_HIST_SLOTS * sizeof(uint64_t);
 			if (pass == 0) {
 				need += size + slots;
 				continue;

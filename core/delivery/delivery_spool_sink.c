@@ -114,12 +114,12 @@ void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const ch
 static void forget_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
-	uint64_t n = 0;
+	uint64_t n = 0, upto = j->place.lo && j->place.lo < j->behind ? j->place.lo : j->behind;
 
 	(void)code;
 	if (!db)
 		return;
-	if (spool_records(db, j->place.cursor, j->place.lo && j->place.lo < j->behind ? j->place.lo : j->behind, &n) == 0)
+	if (spool_records(db, j->place.cursor, upto, &n) == 0)
 		j->left = n;
 	if (j->place.lo && spool_records(db, j->place.hi, j->behind, &n) == 0)
 		j->left += n;

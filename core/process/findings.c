@@ -179,8 +179,12 @@ void findings_open(struct track *t, const struct finding_begin *b)
 {
 	const struct proc *p = b->process;
 	struct run *run = b->run;
-	struct finding f = { .kind = b->kind, .payer = p ? p->payer : run ? run->payer : SKEP_NOBODY, .key = key_of(b->kind, b->subject), .started_ns = b->started_ns,
-			     .value = b->value, .threshold = b->threshold };
+	struct finding f = { .kind = b->kind,
+			     .payer = p ? p->payer : run ? run->payer : SKEP_NOBODY,
+			     .key = key_of(b->kind, b->subject),
+			     .started_ns = b->started_ns,
+			     .value = b->value,
+			     .threshold = b->threshold };
 	struct skep_str container = b->container, cgroup = b->cgroup;
 	struct skep_context ctx;
 

@@ -30,7 +30,8 @@ static const struct saved_field program_fields[] = {
 };
 
 static const struct saved_field run_fields[] = {
-	M(U32, run, root.pid), M(U64, run, root.start_ns), M(U64, run, start_ns), M(U64, run, seen), M(U32, run, uid), M(U32, run, payer),
+	M(U32, run, root.pid), M(U64, run, root.start_ns), M(U64, run, start_ns), M(U64, run, seen), M(U32, run, uid),
+	M(U32, run, payer),
 	M(U32, run, gid), M(U32, run, owner), M(BOOL, run, stranger), M(U64, run, rss_peak_bytes),
 	M(U32, run, argv_total), M(BOOL, run, found),
 	M(BOOL, run, ended), M(BOOL, run, peers), M(BOOL, run, tasked), M(U32, run, class), M(U32, run, key_uid),
@@ -57,7 +58,8 @@ static const struct saved_field task_fields[] = {
 };
 
 static const struct saved_field process_fields[] = {
-	M(U32, proc, parent.pid), M(U64, proc, parent.start_ns), M(U64, proc, cgroup_id), M(U32, proc, uid), M(U32, proc, payer),
+	M(U32, proc, parent.pid), M(U64, proc, parent.start_ns), M(U64, proc, cgroup_id), M(U32, proc, uid),
+	M(U32, proc, payer),
 	M(U32, proc, gid), M(U32, proc, session), M(TEXT, proc, comm), M(TEXT, proc, cwd), M(TEXT, proc, cgroup),
 	M(TEXT, proc, labels), M(TEXT, proc, task_name), M(TEXT, proc, traceparent), M(TEXT, proc, environ),
 	M(TEXT, proc, step), M(TEXT, proc, boundary), M(TEXT, proc, container), M(U32, proc, image),

@@ -201,7 +201,7 @@ static int roll_up(struct ingest *in, struct db *db, const struct binding *b, co
 		   const struct procrow *row)
 {
 	struct skep_str p = str_of(b->pipeline, r);
-	int64_t v[ROLLED_NUMBERS] = { 0 }, sum[ROLLUP_SUMS], pipeline, began;
+	int64_t v[ROLLED_NUMBERS] = { 0 }, sum[ROLLUP_SUMS], pipeline, began, day;
 	bool execed, wrapper, replaced = str_is(str_of(b->state, r), "replaced");
 	int err;
 
@@ -230,10 +230,11 @@ static int roll_up(struct ingest *in, struct db *db, const struct binding *b, co
 	sum[ROLLUP_WRITE] = v[ROLLED_WRITE];
 	sum[ROLLUP_RSS_MAX] = v[ROLLED_RSS_PEAK];
 	began = ingest_time(in, v[ROLLED_START] ? (uint64_t)v[ROLLED_START] : r->time_ns);
+	day = began > 0 ? began / DAY_NS : 0;
 	err = rollup_add(in->by_run, db,
 			 (int64_t[]){ row->value[PROC_RUN], row->value[PROC_TASK], row->value[PROC_TOOL] }, sum);
 	return err ? err
-		   : rollup_add(in->by_day, db, (int64_t[]){ began > 0 ? began / DAY_NS : 0, pipeline, row->value[PROC_TOOL] }, sum);
+		   : rollup_add(in->by_day, db, (int64_t[]){ day, pipeline, row->value[PROC_TOOL] }, sum);
 }
 
 static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char *name, const struct skep_field *f,

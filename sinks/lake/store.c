@@ -578,7 +578,8 @@ static int store_room(struct store *s)
 		return 0;
 	snprintf(s->why->text, sizeof(s->why->text),
 		 "%s: its file system has %llu MiB free, less than min_free (%llu MiB): records wait until there is more",
-		 s->path, (unsigned long long)(s->kept.free_bytes >> 20), (unsigned long long)(s->bounds.min_free >> 20));
+		 s->path, (unsigned long long)(s->kept.free_bytes >> 20),
+		 (unsigned long long)(s->bounds.min_free >> 20));
 	if (s->o.held)
 		s->o.host->counter_add(s->o.held, 1);
 	if (!s->looked_ns || s->ingest.now_ns - s->looked_ns >= LOOK_NS)

@@ -865,7 +865,7 @@ static void test_bounded(void **state)
 	assert_true(folder_bytes() <= 64 * MIB);
 }
 
-/* One user, with a range of subordinate uids, writes without end; the rows of other users stay, and the sums are exact. */
+/* A user with a range of subordinate uids writes without end; the rows of others stay, and the sums are exact. */
 static void test_budget_of_a_user(void **state)
 {
 	uint64_t refused = 0, cpu = 0;
