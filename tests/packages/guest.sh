@@ -274,8 +274,13 @@ if [ -d "$here/repository" ]; then
 	source_is repository-strange
 	check "skep-update: a repository that another key has signed is refused" sh -c "! $update"
 	check "skep-update prints the reason" sh -c "$update 2>&1 | grep -i 'sign'"
-	sed -i 's/signed-by=[^]]*/trusted=yes/' /etc/apt/sources.list.d/skep.list
-	check "skep-update: a repository without a signature is refused" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
+	for word in trusted=yes trusted=1 allow-insecure=on; do
+		source_is repository-strange
+		sed -i "s/signed-by=[^]]*/$word/" /etc/apt/sources.list.d/skep.list
+		check "skep-update: a repository without a signature is refused ($word)" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
+	done
+	rm /etc/skep/update.conf
+	check "skep-update: so it is where no SOURCE is named" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'skep.list: says'"
 	check "skep-update installed nothing" test "$(version)" = "$old"
 	source_is repository
 	check "skep-update --check reports the upgrade" sh -c "$update --check | grep 'would upgrade from $old to $next'"
