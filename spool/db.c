@@ -218,7 +218,7 @@ static int set_up(struct spool_db *db, bool read_only)
 		err = make(db);
 	if (err == 0 && !read_only) {
 		snprintf(sql, sizeof(sql),
-			 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = %d; "
+			 "PRAGMA trusted_schema = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = %d; "
 			 "PRAGMA journal_size_limit = %u",
 			 WAL_PAGES, WAL_PAGES * PAGE_BYTES);
 		err = db_exec(db, sql);
@@ -326,12 +326,16 @@ int spool_db_quarantine(const char *path, char *ret, size_t size)
 	char from[4096], to[4096 + 64];
 	time_t now = time(NULL);
 	struct tm tm;
-	char when[32];
+	char when[32], more[16] = "";
 	int err = 0;
 
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(ret, size, "%s.corrupt-%s", path, when);
+	for (unsigned again = 0; again == 0 || access(ret, F_OK) == 0; again++) { /* never over another damaged file */
+		if (again)
+			snprintf(more, sizeof(more), ".%u", again);
+		snprintf(ret, size, "%s.corrupt-%s%s", path, when, more);
+	}
 	/* Rename all three: SQLite would read a remaining log as the log of the new file. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);

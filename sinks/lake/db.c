@@ -200,7 +200,7 @@ static int db_set_up(struct db *db, const struct db_options *o)
 	 */
 	err = db_exec(db,
 		      "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864;"
-		      "PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -4096",
+		      "PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -4096; PRAGMA trusted_schema = OFF",
 		      "setting it up");
 	if (!err)
 		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",

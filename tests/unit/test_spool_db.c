@@ -396,7 +396,7 @@ static void ignore(void *arg, const char *finding)
 /* Any damaged byte of the file gives an error or the right answer, and skepd can put the file aside. */
 static void damage(void **state)
 {
-	char why[256], aside[256];
+	char why[256], aside[256], first[256];
 	struct stat st;
 	int found = 0;
 
@@ -438,6 +438,13 @@ static void damage(void **state)
 	assert_int_not_equal(access(t.path, F_OK), 0);
 	reopen();
 	assert_int_equal(spool_last_id(t.db), 0);
+	/* another one, within the same second or not */
+	t.db = spool_db_close(t.db);
+	strcpy(first, aside);
+	assert_int_equal(spool_db_quarantine(t.path, aside, sizeof(aside)), 0);
+	assert_string_not_equal(aside, first);
+	assert_int_equal(access(first, F_OK) | access(aside, F_OK), 0);
+	reopen();
 }
 
 static void not_a_spool(void **state)
