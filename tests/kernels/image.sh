@@ -23,7 +23,7 @@ tools=(
 	ps pgrep pkill pidof free sysctl top uptime vmstat
 	ip ss tc modprobe insmod rmmod lsmod
 	mkfs.ext4 mke2fs
-	/usr/bin/python3
+	/usr/bin/python3 zstd
 	'?bpftool' '?jq' '?xz' '?iptables' '?nft' '?/usr/bin/time' '?strace' '?perl' '?make' '?gawk' '?busybox' '?runc'
 )
 
