@@ -262,7 +262,7 @@ static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app, in
 
 	sqlite3_busy_timeout(f->sql, 2000);
 	rc = lake_saturate(f->sql);
-	/* A view or an index of a file that somebody else wrote calls no function of ours, and none with effects. */
+	/* Another program may have written the file: its views and indexes may call only harmless functions. */
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(f->sql, "PRAGMA trusted_schema = OFF; BEGIN", NULL, NULL, NULL);
 	for (size_t i = 0; rc == SQLITE_OK && i < 3; i++) {

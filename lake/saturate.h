@@ -3,7 +3,7 @@
  * lake/saturate.h - sums that stop at the largest number of SQLite, and of most readers of JSON.
  *
  * SQLite's own sum() ends a query with an error above 2^63, so one impossible value in one run's row ended every
- * listing.  lake_is_saturated() (lake.h) tells whether a number of an answer stands at the limit.
+ * listing.  lake_is_saturated() (lake.h) says if a number of an answer has reached the limit.
  */
 #ifndef SKEP_LAKE_SATURATE_H
 #define SKEP_LAKE_SATURATE_H

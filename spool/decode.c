@@ -190,9 +190,10 @@ bool spool_same_fields(const struct skep_stream *a, const struct skep_stream *b)
 
 /* ---- records ------------------------------------------------------------------- */
 
-static bool take_str(struct bytes_in *in, struct skep_str *ret)
+/* What follows the length of a text. */
+static bool take_rest(struct bytes_in *in, uint64_t len, struct skep_str *ret)
 {
-	uint64_t len = bytes_take_number(in), more = bytes_take_number(in);
+	uint64_t more = bytes_take_number(in);
 
 	if (in->bad || len > UINT32_MAX || more > UINT32_MAX - len)
 		return false;
@@ -202,23 +203,21 @@ static bool take_str(struct bytes_in *in, struct skep_str *ret)
 	return !in->bad;
 }
 
+static bool take_str(struct bytes_in *in, struct skep_str *ret)
+{
+	return take_rest(in, bytes_take_number(in), ret);
+}
+
 /* before: the same text of the stream's record before this one; its ptr is NULL if there is none. */
 static bool take_shared(struct bytes_in *in, const struct skep_str *before, struct skep_str *ret)
 {
-	uint64_t len = bytes_take_number(in), more;
+	uint64_t len = bytes_take_number(in);
 
 	if (len & 1) {
 		*ret = *before;
 		return !in->bad && len == 1 && before->ptr;
 	}
-	len >>= 1;
-	more = bytes_take_number(in);
-	if (in->bad || len > UINT32_MAX || more > UINT32_MAX - len)
-		return false;
-	ret->len = (uint32_t)len;
-	ret->total = (uint32_t)(len + more);
-	ret->ptr = bytes_take(in, len);
-	return !in->bad;
+	return take_rest(in, len >> 1, ret);
 }
 
 static bool take_upid(struct bytes_in *in, uint64_t time_ns, struct skep_upid *ret)

@@ -122,8 +122,9 @@ int question_partial(const char *command, const struct lake *lake, const struct 
 	if (report)
 		say_clock(command, report);
 	if (lake_is_saturated(lake, report))
-		skep_say(command, "a number of 9223372036854775807 is too large to be true, or a sum with such numbers: "
-				  "a record has a value that no process can have");
+		skep_say(command,
+			 "a number of 9223372036854775807 is too large to be true, or a sum with such numbers: "
+			 "a record has a value that no process can have");
 	for (size_t i = 0; i < n; i++)
 		skep_say(command, "partial answer, without what this file holds: %s", texts[i]);
 	return n ? SKEP_EXIT_RUNTIME : SKEP_EXIT_OK;

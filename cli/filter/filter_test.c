@@ -202,8 +202,8 @@ static void warn_of_choice(const struct ruleset *set)
 	}
 	if (out && fclose(out) == 0 && n)
 		skep_say("filter",
-			 "warning: %s: any user can hide a process by %s; add a condition that a user cannot choose: on uid, "
-			 "gid, user, group, cgroup or container, or on the folder of exe",
+			 "warning: %s: any user can hide a process by %s; add a condition that a user cannot choose: "
+			 "on uid, gid, user, group, cgroup or container, or on the folder of exe",
 			 ids, n == 1 ? "this rule" : "these rules");
 	free(ids);
 }

@@ -348,8 +348,8 @@ struct skep_ledger_post {
 struct skep_context {
 	uint32_t size; /* sizeof(struct skep_context) in this host */
 	/*
-	 * The user who answers for the record (struct skep_process_fork): what it takes of a sink's room is this
-	 * user's. SKEP_NOBODY: no user does, or the host does not know.
+	 * The user who answers for the record (struct skep_process_fork): the record counts against the room that a
+	 * sink gives this user. SKEP_NOBODY: no user does, or the host does not know.
 	 */
 	uint32_t payer;
 	struct skep_str run;

@@ -469,7 +469,7 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 
 	if (!b)
 		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
-	/* what nobody answers for is the host's own: no user makes it grow */
+	/* a record without a payer is about the host: no user can make such records */
 	user = payer == SKEP_NOBODY ? NULL : budget_user(&in->budget, payer, in->now_ns);
 	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);
 	if (b->table && b->table->statement == DB_LOSS_ADD)

@@ -679,8 +679,8 @@ static void name_of(void *arg, const char *name, uint64_t cursor)
 }
 
 /*
- * One rule for a sink that is removed: it gets what was made before, and no more; that is all that is waited for; what
- * it did not take is lost there and counted, of earlier starts too, and nothing stays on disk for it.
+ * A removed sink gets the records made before its removal, and no more; skepd waits for these alone.  skepd counts the
+ * records that the sink did not take as lost, with those of earlier starts, and the spool keeps nothing for the sink.
  */
 static void a_sink_is_removed(void **state)
 {

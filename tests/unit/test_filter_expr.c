@@ -657,7 +657,8 @@ static void fixed(void **state)
 		if (!e)
 			fail_msg("%s: %s", cases[i].text, error.what);
 		if (filter_expr_is_fixed(e, &schema) != cases[i].fixed)
-			fail_msg("%s: %s", cases[i].text, cases[i].fixed ? "wanted: fixed" : "wanted: any user's choice");
+			fail_msg("%s: %s", cases[i].text,
+				 cases[i].fixed ? "wanted: fixed" : "wanted: any user's choice");
 		filter_expr_free(e);
 	}
 }

@@ -60,7 +60,7 @@ static void begin(struct skep_mock *m)
 	m->inline_work = true;
 	m->quiet = true;
 	assert_int_equal(skep_mock_option(m, "path", path), 0);
-	assert_int_equal(skep_mock_option(m, "min_free", "0"), 0); /* whatever the disk of the test has */
+	assert_int_equal(skep_mock_option(m, "min_free", "0"), 0); /* the disk of the test may be full */
 	if (skep_mock_start(m) != 0)
 		fail_msg("start: %s", m->why);
 }

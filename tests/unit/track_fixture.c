@@ -450,7 +450,8 @@ void tell(struct fixture *f, enum skep_role role, uint64_t t, uint32_t pid, uint
 void tell_fork(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart)
 {
 	struct skep_process_fork rec = {
-		.parent = { .pid = ppid, .start_ns = pstart }, .uid = 1000, .gid = 100, .payer = 1000, .comm = str("forked")
+		.parent = { .pid = ppid, .start_ns = pstart }, .uid = 1000, .gid = 100, .payer = 1000,
+		.comm = str("forked")
 	};
 
 	tell(f, SKEP_ROLE_PROC_FORK, t, pid, start, &rec);
