@@ -119,19 +119,19 @@ for scenario, role, pid, want in wants:
         table.append((scenario, role, "less, and said so: " + "; ".join(less)))
         continue
     wrong += less
-    table.append((scenario, role, "; ".join(wrong) or "; ".join(["two of 5,000 connections at most: " + nearly[0]] + nearly[1:])
-                  if wrong or nearly else "exact"))
+    table.append((("FAIL - " if wrong else "") + scenario, role, "; ".join(wrong) or
+                  ("; ".join(["two of 5,000 connections at most: " + nearly[0]] + nearly[1:]) if nearly else "exact")))
     bad += bool(wrong)
 for row in table:
     print("%-16s %-8s %s" % row)
 if other:
-    print("overflow rows: %d" % other)
+    print("FAIL - overflow rows: %d" % other)
     bad += 1
 if lost:
     print("calls and changes of state reported as lost: %d" % lost)
     bad += not preemptible
 if not table:
-    print("no truth")
+    print("FAIL - no truth")
     bad = 1
 print("%d of %d processes differ" % (bad, len(table)) if bad else "ok - %d processes to the byte" % len(table))
 sys.exit(1 if bad else 0)

@@ -542,7 +542,7 @@ static void nonblocking_client(const struct part *p)
 
 	if (fd < 0 || (connect(fd, (struct sockaddr *)&e.addr, e.len) && errno != EINPROGRESS))
 		die("connect");
-	if (poll(&wait, 1, 2000) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
+	if (poll(&wait, 1, -1) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
 		die("not connected (%d)", err);
 	did[CONNECTS]++;
 	flags = fcntl(fd, F_GETFL);
