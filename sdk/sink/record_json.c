@@ -200,7 +200,8 @@ static bool is(const struct skep_field *f, const char *name)
 }
 
 /* Writes the fields. Returns a bit for each of context_names that the stream has as a field. */
-static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
+static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset,
+			     unsigned flags)
 {
 	const struct skep_stream *s = r->stream;
 	unsigned has = 0;
@@ -226,7 +227,10 @@ static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const
 			write_key(j, prefix, f->name, "");
 		else
 			write_name(j, f->name);
-		skep_record_json_value(j, f, r->data, boot_id, offset);
+		if (flags & RECORD_JSON_INT64 && f->type == SKEP_T_U64)
+			skep_jsonw_i64(j, skep_field_i64(f, r->data));
+		else
+			skep_record_json_value(j, f, r->data, boot_id, offset);
 		if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV) {
 			struct skep_str v = skep_field_str(f, r->data);
 
@@ -267,6 +271,6 @@ void skep_record_json(struct jsonw *j, const struct skep_record *r, const char *
 		write_name(j, "upid");
 		write_upid(j, &r->upid, boot_id);
 	}
-	write_context(j, r, write_fields(j, r, boot_id, offset));
+	write_context(j, r, write_fields(j, r, boot_id, offset, flags));
 	jsonw_lit(j, "}");
 }
