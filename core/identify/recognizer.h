@@ -33,7 +33,7 @@ enum recognizer_fact {
 	FACT_ACCOUNT,  /* of a run: the account that the scheduler charges for it */
 	/* identity: a task's mark with the key of the task around it begins none; a run's joins the run of that key */
 	FACT_KEY,
-	FACT_AGAIN,    /* tasks of one run with the same text are attempts of one task */
+	FACT_AGAIN,    /* tasks of one run with the same text are attempts of one task; see by_failures */
 	/* numbers */
 	FACT_ATTEMPT,  /* from 1 */
 	FACT_CPUS,     /* requested; thousandths of a CPU */
@@ -47,6 +47,7 @@ enum recognizer_fact {
 
 struct recognizer_facts {
 	uint32_t known; /* bit 1u << fact */
+	bool by_failures; /* other tasks may have the text of FACT_AGAIN: only after a failed one is it an attempt */
 	uint32_t len[FACT_TEXTS];
 	char text[FACT_TEXTS][FACT_TEXT_MOST]; /* not terminated */
 	uint64_t number[FACTS - FACT_TEXTS];   /* index: fact - FACT_TEXTS */

@@ -19,6 +19,7 @@
 /* How the text of a fact's word becomes the fact. */
 enum unit {
 	UNIT_TEXT,
+	UNIT_RETRY,    /* a text that several tasks may have */
 	UNIT_ONE,      /* a whole number */
 	UNIT_AGAIN,    /* how often it began before: the attempt is one more */
 	UNIT_MILLI,    /* a number, in thousandths */
@@ -45,6 +46,7 @@ static const struct {
 	{ "account", FACT_ACCOUNT, UNIT_TEXT },
 	{ "key", FACT_KEY, UNIT_TEXT },
 	{ "again", FACT_AGAIN, UNIT_TEXT },
+	{ "retry_of", FACT_AGAIN, UNIT_RETRY },
 	{ "attempt", FACT_ATTEMPT, UNIT_ONE },
 	{ "restarts", FACT_ATTEMPT, UNIT_AGAIN },
 	{ "cpus", FACT_CPUS, UNIT_MILLI },
@@ -218,8 +220,9 @@ static void note(struct recognizer_facts *facts, unsigned word, const struct fil
 
 	if (t->len == 0 || facts->known & 1u << fact)
 		return;
-	if (words[word].unit == UNIT_TEXT) {
+	if (words[word].unit <= UNIT_RETRY) {
 		set_text(facts, fact, t);
+		facts->by_failures |= words[word].unit == UNIT_RETRY;
 	} else if (!read_number(t, words[word].unit, &facts->number[fact - FACT_TEXTS])) {
 		return;
 	}
@@ -373,6 +376,7 @@ void recognizer_facts(const struct recognizer_mark *mark, const struct recognize
 	struct recognizer_view view = { mark->entry->fields, subject };
 
 	ret->known = 0;
+	ret->by_failures = false;
 	for (size_t i = 0; i < mark->n_sources; i++) {
 		const struct recognizer_source *s = &mark->sources[i];
 
@@ -466,6 +470,7 @@ void recognizer_file_facts(const struct recognizer_mark *mark, const struct skep
 	size_t values = 0, at = 0;
 
 	ret->known = 0;
+	ret->by_failures = false;
 	for (size_t i = 0; i < mark->n_sources; i++)
 		values += mark->sources[i].kind == SOURCE_VALUE;
 	for (size_t i = 0; i < mark->n_sources; i++) {

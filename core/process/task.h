@@ -36,7 +36,7 @@ struct task {
 	const struct interned *engine;      /* NULL: SKEP_TASK named it */
 	const struct interned *scopes;      /* names of the engines around its root when it began; NULL: none */
 	const struct interned *sample, *key, *job; /* NULL: not known */
-	const struct interned *again;       /* of a file: see attempt_by_failures() in track_task.c; NULL: nothing */
+	const struct interned *again;       /* of a file: see track_task_again(); NULL: nothing */
 	const char *name_source;            /* static text */
 	uint32_t attempt;                   /* from 1; 0: not known */
 	struct containment contained;

@@ -198,6 +198,11 @@ struct skep_str track_traceparent(const struct proc *);
 
 /* Gives the task what its engine's file says.  A record that has left leaves once more. */
 void track_task_learn(struct track *, struct task *, const struct recognizer_facts *);
+/*
+ * Several tasks of a run may have this text (a command, Nextflow's "ALIGN (S1)"): only after one that failed is the next
+ * one another attempt. The first text that is not empty counts.
+ */
+void track_task_again(struct track *, struct task *, const struct skep_str *again);
 void track_task_settled(struct track *, struct task *); /* the task waits for no name any more; may free it */
 
 /* track_late.c */

@@ -327,7 +327,9 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 	task->job = job.len ? intern_get(t->intern, &job) : intern_ref(job_around);
 	intern_unref(t->intern, job_around);
 	task->attempt = (uint32_t)recognizer_fact_number(facts, FACT_ATTEMPT);
-	if (!task->attempt && again.len && p->run)
+	if (facts->by_failures)
+		track_task_again(t, task, &again);
+	else if (!task->attempt && again.len && p->run)
 		task->attempt = attempts_next(&p->run->attempts, &again);
 	task->requested = request_of(facts);
 	task->granted = granted;

@@ -86,11 +86,7 @@ static void count_failure(const struct task *task)
 		attempts_clear(task->run->attempts, &again);
 }
 
-/*
- * The text is a name in a file of the engine's (Nextflow: "ALIGN (S1)"), which several tasks of a run may have: only
- * after one that failed is the next one another attempt.
- */
-static void attempt_by_failures(struct track *t, struct task *task, const struct skep_str *again)
+void track_task_again(struct track *t, struct task *task, const struct skep_str *again)
 {
 	if (task->again || !again->len || !task->run)
 		return;
@@ -125,7 +121,7 @@ void track_task_learn(struct track *t, struct task *task, const struct recognize
 	if (text.len)
 		intern_replace(t->intern, &task->sample, &text);
 	text = recognizer_fact_text(facts, FACT_AGAIN);
-	attempt_by_failures(t, task, &text);
+	track_task_again(t, task, &text);
 	if (facts->known & 1u << FACT_ATTEMPT)
 		task->attempt = (uint32_t)recognizer_fact_number(facts, FACT_ATTEMPT);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)

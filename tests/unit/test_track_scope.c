@@ -176,7 +176,7 @@ static void two_runs_of_one_shell(void **state)
 	assert_int_equal(f.track->scopes.n, 0);
 }
 
-/* The same command again in one run is a second attempt; in another run it is a first one. */
+/* A command that failed is a second attempt when it runs again; one that succeeded, or still runs, is another job. */
 static void retries(void **state)
 {
 	(void)state;
@@ -184,14 +184,23 @@ static void retries(void **state)
 	rule(21, 20, "/data/a", "flaky");
 	end(21, 1 << 8);
 	rule(22, 20, "/data/a", "flaky");
-	end(22, 0);
-	rule(23, 20, "/data/a", "other");
+	end(22, 9); /* a signal */
+	rule(23, 20, "/data/a", "flaky");
 	end(23, 0);
+	rule(24, 20, "/data/a", "flaky");
+	rule(25, 20, "/data/a", "flaky");
+	end(24, 0);
+	end(25, 0);
+	rule(26, 20, "/data/a", "other");
+	end(26, 0);
 	end(20, 0);
 	fixture_settle(&f);
 	assert_int_equal(task_of(21)->r.attempt, 1);
 	assert_int_equal(task_of(22)->r.attempt, 2);
-	assert_int_equal(task_of(23)->r.attempt, 1);
+	assert_int_equal(task_of(23)->r.attempt, 3);
+	assert_int_equal(task_of(24)->r.attempt, 1);
+	assert_int_equal(task_of(25)->r.attempt, 1);
+	assert_int_equal(task_of(26)->r.attempt, 1);
 }
 
 /* A task's daemon stays in the task and the run when both have ended, and ends neither. */
@@ -571,11 +580,11 @@ static void across_a_restart(void **state)
 	start(23, 22, "/usr/bin/gzip", "/data/a", "gzip\nx\n");
 	rule(24, 20, "/data/a", "second");
 	end(24, 0);
-	rule(25, 20, "/data/a", "ls | xargs gzip");
-	end(25, 0);
 	end(23, 0);
 	end(22, 0);
-	end(21, 0);
+	end(21, 1 << 8);
+	rule(25, 20, "/data/a", "ls | xargs gzip");
+	end(25, 0);
 	end(20, 0);
 	fixture_settle(&f);
 	assert_string_equal(fixture_image(&f, 23, 1)->run, run);
