@@ -138,6 +138,7 @@ struct lake_process { /* one per image */
 	const char *const *argv; /* NULL-terminated */
 	bool argv_cut;
 	bool wrapper, execed, last, core_dumped, oom_killed;
+	bool outlived; /* it ran after the end of its task, such as a daemon that the task left behind */
 	uint64_t uid, gid, session;
 	uint64_t start_ns, end_ns;
 	int64_t exit_code;

@@ -262,9 +262,13 @@ int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
 				.exit_code = -1,
 			};
 		}
-		/* an image that left before its task's name came has the task's first name */
-		for (size_t k = i; k < end; k++)
-			r->processes[images[k]].task = t->task;
+		for (size_t k = i; k < end; k++) {
+			struct lake_process *image = &r->processes[images[k]];
+
+			/* an image that left before its task's name came has the task's first name */
+			image->task = t->task;
+			image->outlived = t->end_ns && (!image->end_ns || image->end_ns > t->end_ns);
+		}
 		task_sum(t, r, images + i, end - i, edges);
 	}
 	free(images);

@@ -406,6 +406,7 @@ static void process_out(struct json_stream *o, const struct lake_process *p)
 	approx_out(o, p->approx);
 	text_out(o, "task", p->task);
 	text_out(o, "task_id", p->task_id);
+	json_stream_bool(o, "outlived", p->outlived);
 	text_out(o, "step", p->step);
 	text_out(o, "scopes", p->scopes);
 	text_out(o, "container", p->container);

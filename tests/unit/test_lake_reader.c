@@ -399,7 +399,7 @@ static void test_tasks(void **state)
 	struct record_process p;
 	struct record_task t;
 	struct skep_mock m;
-	size_t n_aligned = 0;
+	size_t n_aligned = 0, n_outlived = 0;
 
 	(void)state;
 	begin(&m);
@@ -412,6 +412,7 @@ static void test_tasks(void **state)
 		records_process(i, "run-a", &p);
 		p.cpu_ns = 4 * SECOND;
 		p.exit_code = i == 8;
+		p.end_ns = i == 3 ? 1011 * SECOND : i == 4 ? 0 : p.end_ns;
 		records_add_process(b, &p);
 	}
 	records_task(1, "run-a", &t);
@@ -454,6 +455,9 @@ static void test_tasks(void **state)
 		if (strcmp(r->processes[i].task_id, found->task_id) == 0)
 			n_aligned += strcmp(r->processes[i].task, "align") == 0; /* as its task's record has it */
 	assert_int_equal(n_aligned, 7);
+	for (size_t i = 0; i < r->n_processes; i++)
+		n_outlived += r->processes[i].outlived;
+	assert_int_equal(n_outlived, 2); /* one ended after its task, one still runs */
 	found = &r->tasks[2]; /* begins a second after task 0 */
 	assert_string_equal(found->task, "align_sample_01");
 	assert_int_equal(found->attempt, 2);
