@@ -21,7 +21,7 @@
 #define SINGLY      20 /* up to this many tasks have a row each */
 #define FAILED_MOST 50 /* failed tasks with a row of their own */
 #define ROWS_MOST   20 /* names with a row of their own */
-#define TASK_COLUMNS 12
+#define TASK_COLUMNS 13
 
 /* A row: the tasks order[first] to order[first + n - 1] of one name, or of any name if `others`. */
 struct row {
@@ -38,6 +38,7 @@ struct tasks {
 	size_t n_rows, folded, failed_hidden;
 	uint64_t *values; /* of one row, to find the median */
 	bool attempts;
+	bool blocked; /* a task waited for block devices: known only with kernel.task_delayacct */
 	bool requests;
 	bool brief; /* for width the table leaves out medians before requests, and the peak of cores */
 };
@@ -134,6 +135,7 @@ static int group(const struct lake_report *report, struct tasks *ret)
 	for (size_t i = 0; i < n; i++) {
 		t.order[i] = i;
 		t.attempts |= report->tasks[i].attempt > 1;
+		t.blocked |= report->tasks[i].totals.block_delay_ns > 0;
 		for (enum figure f = FIGURE_WALL; f <= FIGURE_RSS; f++)
 			t.requests |= asked_of(&report->tasks[i], f) != 0;
 	}
@@ -327,7 +329,7 @@ static int add_cells(struct table *table, const struct tasks *t, const struct ro
 		     bool unicode)
 {
 	const struct lake_task *task = task_at(t, row->first);
-	uint64_t read = 0, written = 0, queued = 0, processes = 0, failed = 0;
+	uint64_t read = 0, written = 0, queued = 0, blocked = 0, processes = 0, failed = 0;
 	char buf[HUMAN_SIZE], *name = name_of(t, row, unicode);
 
 	if (!name)
@@ -338,6 +340,7 @@ static int add_cells(struct table *table, const struct tasks *t, const struct ro
 		read += task_at(t, i)->totals.read_bytes;
 		written += task_at(t, i)->totals.write_bytes;
 		queued += task_at(t, i)->totals.run_delay_ns;
+		blocked += task_at(t, i)->totals.block_delay_ns;
 		processes += task_at(t, i)->totals.processes;
 		failed += has_failed(task_at(t, i));
 	}
@@ -359,6 +362,8 @@ static int add_cells(struct table *table, const struct tasks *t, const struct ro
 	table_cell(table, INK_NONE, "%s", human_bytes(read, units, buf));
 	table_cell(table, INK_NONE, "%s", human_bytes(written, units, buf));
 	table_cell(table, INK_NONE, "%s", human_time(queued, units, buf));
+	if (t->blocked)
+		table_cell(table, INK_NONE, "%s", human_time(blocked, units, buf));
 	table_cell(table, INK_NONE, "%s", human_count(processes, buf));
 	return 0;
 }
@@ -377,12 +382,14 @@ static struct table *new_table(const struct tasks *t, bool bytes, struct table_c
 		{ .title = "read" },
 		{ .title = "written" },
 		{ .title = "queued" },
+		{ .title = "blocked" },
 		{ .title = "procs" },
 	};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if ((i != 1 || t->attempts) && (i != 6 || !t->brief) && (i < 8 || bytes))
+		if ((i != 1 || t->attempts) && (i != 6 || !t->brief) && (i < 8 || bytes) &&
+		    (i != 11 || t->blocked))
 			columns[n++] = all[i];
 	return table_new(columns, n);
 }

@@ -318,6 +318,7 @@ static struct reports *tasks(void)
 	t->requested_memory_bytes = UINT64_C(1) << 30;
 	t->requested_cpus = 4;
 	t->requested_walltime_ns = 7200 * REPORTS_S;
+	t->totals.block_delay_ns = 3 * REPORTS_S;
 	t = reports_task(r, "align", 1000, 4000, 5000);
 	t->sample = "sample=b";
 	t->attempt = 1;
