@@ -73,7 +73,7 @@ static int add(struct analysis *a, const struct finding_kind *kind, const double
 			add_process(a, a->leaves[i], thresholds[BYTES], &s, &most_s);
 	}
 	f.value = s.lifetime_s > 0 ? s.network_s / s.lifetime_s : 0;
-	if (f.value < thresholds[ASLEEP] || s.network_s < a->gate_share * a->wall_s)
+	if (s.network_s <= 0 || f.value < thresholds[ASLEEP] || s.network_s < a->gate_share * a->wall_s)
 		return 0;
 	f.saving.wall_s = fmin(s.network_s, a->wall_s);
 	f.process = s.most;

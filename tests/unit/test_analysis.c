@@ -1053,22 +1053,53 @@ static void test_size_by_input(void **state)
 }
 
 /* An empty report, and the situations that the tests of reports use: no crash, no number that is none. */
-static void test_any_report(void **state)
+/* Every threshold of every kind, and the gates, at that value. */
+static size_t set_all(double value, struct analysis_setting *to, char (*names)[ANALYSIS_SETTING_NAME], size_t room)
 {
-	static const struct analysis_setting no_gate[] = { { "gate.wall", 0 }, { "gate.core_hours", 0 }, { "gate.share", 0 } };
+	static const char *const gates[] = { "gate.wall", "gate.core_hours", "gate.share" };
+	size_t n = 0;
 
-	(void)state;
+	for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++)
+		to[n++] = (struct analysis_setting){ gates[i], 0 };
+	for (const struct finding_kind *const *k = analysis_kinds; *k; k++)
+		for (size_t i = 0; i < FINDING_THRESHOLDS && (*k)->thresholds[i].name; i++) {
+			assert_true(n < room);
+			snprintf(names[n], sizeof(names[n]), "%s.%s", (*k)->id, (*k)->thresholds[i].name);
+			to[n] = (struct analysis_setting){ names[n], value };
+			n++;
+		}
+	return n;
+}
+
+static void is_sound(const struct finding *f)
+{
+	const double figures[] = { f->saving.core_s, f->saving.byte_s, f->saving.cpu_s, f->saving.wall_s, f->saving.gpu_s };
+
+	assert_true(isfinite(f->value));
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
+		assert_true(isfinite(figures[i]) && figures[i] >= 0);
+	assert_null(strstr(f->evidence, "nan"));
+	assert_null(strstr(f->evidence, "inf "));
+}
+
+/* Any report, with thresholds that let everything through and with those that let nothing through. */
+static void any_report(double threshold)
+{
+	static struct analysis_setting settings[256];
+	static char names[256][ANALYSIS_SETTING_NAME];
+	size_t n_settings = set_all(threshold, settings, names, 256);
+
+	if (threshold < 0)
+		n_settings = 3; /* the gates alone */
 	for (const char *const *s = reports_situations; *s; s++) {
 		struct reports *r = reports_situation(*s);
 		struct analysis_path *path = NULL;
 		const struct finding *f;
 		struct analysis *a = NULL;
 
-		assert_int_equal(analysis_new(&r->report, no_gate, 3, &a), 0);
-		for (size_t i = 0, n = analysis_findings(a, &f); i < n; i++) {
-			assert_true(isfinite(f[i].value) && isfinite(f[i].saving.core_s) && f[i].saving.core_s >= 0);
-			assert_null(strstr(f[i].evidence, "nan"));
-		}
+		assert_int_equal(analysis_new(&r->report, settings, n_settings, &a), 0);
+		for (size_t i = 0, n = analysis_findings(a, &f); i < n; i++)
+			is_sound(&f[i]);
 		assert_int_equal(analysis_path_new(a, &path), 0);
 		for (size_t i = 0; i < path->n_parts; i++)
 			assert_true(path->parts[i].seconds >= 0 && path->parts[i].saving_s >= 0);
@@ -1076,6 +1107,15 @@ static void test_any_report(void **state)
 		analysis_free(a);
 		reports_free(r);
 	}
+}
+
+static void test_any_report(void **state)
+{
+	(void)state;
+	any_report(-1); /* the defaults */
+	any_report(0);
+	any_report(1e-9);
+	any_report(1e18);
 }
 
 int main(void)
