@@ -164,7 +164,6 @@ static void delivery_cell(struct table *t, const json_t *one, const struct paint
 	char records[HUMAN_SIZE], bytes[HUMAN_SIZE], age[HUMAN_SIZE], *safe;
 	uint64_t lag = answer_u64(d, "lag_records");
 	bool failing = why && *why;
-	const char *more = json_is_true(json_object_get(d, "shares")) ? "; new ones go beside them" : "";
 
 	if (answer_u64(one, "stuck_ns") > 0) {
 		table_cell(t, INK_RED, "its work has not returned for %s: a file system or a server may not answer",
@@ -179,7 +178,7 @@ static void delivery_cell(struct table *t, const json_t *one, const struct paint
 	table_cell(t, failing ? INK_RED : INK_YELLOW, "%s records behind, %s, the oldest %s%s%s",
 		   human_count(lag, records), human_bytes(answer_u64(d, "lag_bytes"), paint_units(p), bytes),
 		   human_time(answer_u64(d, "lag_ns"), paint_units(p), age),
-		   !failing                                   ? more
+		   !failing                                   ? ""
 		   : json_is_true(json_object_get(d, "held")) ? "; held until it is mended: "
 							      : "; tried again: ",
 		   safe ? safe : "");

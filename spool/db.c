@@ -183,15 +183,15 @@ static int find_totals(struct spool_db *db)
 	int err = db_number(db, "SELECT id FROM batch ORDER BY id DESC LIMIT 1", &in_batches);
 
 	if (err == 0)
-		err = db_number(db, "SELECT max(max(cursor, hi)) FROM sink", &in_sinks);
+		err = db_number(db, "SELECT max(cursor) FROM sink", &in_sinks);
 	if (err != 0)
 		return err;
 	db->last_id = (uint64_t)(in_batches > in_sinks ? in_batches : in_sinks);
-	err = db_number(db, "SELECT max((SELECT coalesce(max(max(total_n, hi_n)), 0) FROM sink), "
+	err = db_number(db, "SELECT max((SELECT coalesce(max(total_n), 0) FROM sink), "
 			    "coalesce((SELECT total_n FROM batch ORDER BY id DESC LIMIT 1), 0))", &db->total_n);
 	if (err == 0)
 		err = db_number(db,
-				"SELECT max((SELECT coalesce(max(max(total_bytes, hi_bytes)), 0) FROM sink), "
+				"SELECT max((SELECT coalesce(max(total_bytes), 0) FROM sink), "
 				"coalesce((SELECT total_bytes FROM batch ORDER BY id DESC LIMIT 1), 0))",
 				&db->total_bytes);
 	if (err == 0)

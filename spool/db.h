@@ -61,8 +61,8 @@ bool spool_has_reserve(const struct spool_db *);
 
 int spool_append(struct spool_db *, uint64_t id, enum spool_kind, uint32_t n, const char *counts, const void *body,
 		 size_t size);
-/* Deletes the batches with ids in (after, upto], which all sinks have acknowledged. */
-int spool_trim(struct spool_db *, uint64_t after, uint64_t upto);
+/* Deletes the batches up to that id, which all sinks have acknowledged. */
+int spool_trim(struct spool_db *, uint64_t upto);
 /* Drops batches up to id `upto` that are older than before_ns (realtime), oldest first, as when space runs out. */
 int spool_expire(struct spool_db *, int64_t before_ns, uint64_t upto, spool_gone_fn, void *arg);
 /* a stored batch; its pointers are borrowed until the next call of spool_next or spool_begin */
@@ -82,13 +82,9 @@ struct spool_lag {
 	uint64_t batches_bytes, records; /* not acknowledged by the sink */
 	int64_t oldest_ns;               /* realtime at which the oldest batch was made; 0: none */
 };
-/* The ids that a sink has acknowledged: all up to `cursor`, and those in (lo, hi]; lo 0: no such range. */
-struct spool_offset {
-	uint64_t cursor, lo, hi;
-};
-/* *ret: the sink's offset; a new sink begins after the batch `behind`. */
-int spool_sink_begin(struct spool_db *, const char *name, uint64_t behind, struct spool_offset *ret);
-int spool_sink_move(struct spool_db *, const char *name, const struct spool_offset *); /* its cursor never goes back */
+/* *ret_cursor: the sink has acknowledged all up to this id; a new sink begins after the batch `behind`. */
+int spool_sink_begin(struct spool_db *, const char *name, uint64_t behind, uint64_t *ret_cursor);
+int spool_sink_move(struct spool_db *, const char *name, uint64_t cursor); /* the cursor never goes back */
 int spool_sink_lag(struct spool_db *, const char *name, struct spool_lag *ret);
 int spool_sinks(struct spool_db *, void (*cb)(void *arg, const char *name, uint64_t cursor), void *arg);
 int spool_sink_forget(struct spool_db *, const char *name);

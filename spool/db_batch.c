@@ -43,15 +43,14 @@ int spool_append(struct spool_db *db, uint64_t id, enum spool_kind kind, uint32_
 	return 0;
 }
 
-int spool_trim(struct spool_db *db, uint64_t after, uint64_t upto)
+int spool_trim(struct spool_db *db, uint64_t upto)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(db, DB_TRIM, "DELETE FROM batch WHERE id > ?1 AND id <= ?2", &s);
+	int err = db_statement(db, DB_TRIM, "DELETE FROM batch WHERE id <= ?1", &s);
 
 	if (err < 0)
 		return err;
-	sqlite3_bind_int64(s, 1, (sqlite3_int64)after);
-	sqlite3_bind_int64(s, 2, (sqlite3_int64)upto);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)upto);
 	return db_run(db, s);
 }
 

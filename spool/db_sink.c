@@ -31,68 +31,51 @@ static int totals_at(struct spool_db *db, uint64_t id, int64_t *ret_n, int64_t *
 	return err;
 }
 
-static int bind_place(struct spool_db *db, sqlite3_stmt *s, int at, uint64_t id)
+/* Keeps the totals of an offset that does not change: the rows with these totals may have been deleted since. */
+#define SINK_MOVE \
+	"INSERT INTO sink (name, cursor, total_n, total_bytes) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE SET " \
+	"cursor = max(cursor, excluded.cursor), total_n = max(total_n, excluded.total_n), " \
+	"total_bytes = max(total_bytes, excluded.total_bytes)"
+
+int spool_sink_move(struct spool_db *db, const char *name, uint64_t cursor)
 {
+	sqlite3_stmt *s;
 	int64_t n = 0, bytes = 0;
 	bool found = false;
-	int err = id ? totals_at(db, id, &n, &bytes, &found) : 0;
+	int err = cursor ? totals_at(db, cursor, &n, &bytes, &found) : 0;
 
-	if (!found && id >= db->last_id) {
+	if (err == 0)
+		err = db_statement(db, DB_SINK_MOVE, SINK_MOVE, &s);
+	if (err < 0)
+		return err;
+	if (!found && cursor >= db->last_id) {
 		n = db->total_n;
 		bytes = db->total_bytes;
 	}
-	sqlite3_bind_int64(s, at, (sqlite3_int64)id);
-	sqlite3_bind_int64(s, at + 1, n);
-	sqlite3_bind_int64(s, at + 2, bytes);
-	return err;
-}
-
-/* Keeps the totals of an offset that does not change: the rows with these totals may have been deleted since. */
-#define SINK_MOVE \
-	"INSERT INTO sink (name, cursor, total_n, total_bytes, lo, lo_n, lo_bytes, hi, hi_n, hi_bytes) " \
-	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor), " \
-	"total_n = max(total_n, excluded.total_n, iif(hi <= excluded.cursor, hi_n, 0)), " \
-	"total_bytes = max(total_bytes, excluded.total_bytes, iif(hi <= excluded.cursor, hi_bytes, 0)), " \
-	"lo_n = iif(lo = excluded.lo, lo_n, excluded.lo_n), lo_bytes = iif(lo = excluded.lo, lo_bytes, excluded.lo_bytes), " \
-	"hi_n = iif(lo = excluded.lo AND lo > 0, max(hi_n, excluded.hi_n), excluded.hi_n), " \
-	"hi_bytes = iif(lo = excluded.lo AND lo > 0, max(hi_bytes, excluded.hi_bytes), excluded.hi_bytes), " \
-	"lo = excluded.lo, hi = excluded.hi"
-
-int spool_sink_move(struct spool_db *db, const char *name, const struct spool_offset *at)
-{
-	sqlite3_stmt *s;
-	int err = db_statement(db, DB_SINK_MOVE, SINK_MOVE, &s);
-
-	if (err < 0)
-		return err;
 	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-	err = bind_place(db, s, 2, at->cursor);
-	if (err == 0)
-		err = bind_place(db, s, 5, at->lo);
-	if (err == 0)
-		err = bind_place(db, s, 8, at->lo ? at->hi : 0);
-	return err == 0 ? db_run(db, s) : err;
+	sqlite3_bind_int64(s, 2, (sqlite3_int64)cursor);
+	sqlite3_bind_int64(s, 3, n);
+	sqlite3_bind_int64(s, 4, bytes);
+	return db_run(db, s);
 }
 
-int spool_sink_begin(struct spool_db *db, const char *name, uint64_t behind, struct spool_offset *ret)
+int spool_sink_begin(struct spool_db *db, const char *name, uint64_t behind, uint64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(db->sql, "SELECT cursor, lo, hi FROM sink WHERE name = ?1", -1, &s, NULL), err;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT cursor FROM sink WHERE name = ?1", -1, &s, NULL), err;
 
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
 		rc = sqlite3_step(s);
 	}
 	if (rc == SQLITE_ROW)
-		*ret = (struct spool_offset) { (uint64_t)sqlite3_column_int64(s, 0),
-					       (uint64_t)sqlite3_column_int64(s, 1),
-					       (uint64_t)sqlite3_column_int64(s, 2) };
+		*ret = (uint64_t)sqlite3_column_int64(s, 0);
 	err = db_fail(db, rc);
 	sqlite3_finalize(s);
 	if (err < 0 || rc == SQLITE_ROW)
 		return err;
-	*ret = (struct spool_offset){ .cursor = behind };
-	return spool_sink_move(db, name, ret);
+	*ret = behind;
+	return spool_sink_move(db, name, behind);
 }
 
 int spool_sink_forget(struct spool_db *db, const char *name)
@@ -144,11 +127,7 @@ int spool_sinks(struct spool_db *db, void (*cb)(void *arg, const char *name, uin
 int spool_sink_lag(struct spool_db *db, const char *name, struct spool_lag *ret)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(
-		    db, DB_LAG,
-		    "SELECT cursor, total_n + hi_n - lo_n, total_bytes + hi_bytes - lo_bytes FROM sink WHERE name = ?1",
-		    &s),
-	    rc;
+	int err = db_statement(db, DB_LAG, "SELECT cursor, total_n, total_bytes FROM sink WHERE name = ?1", &s), rc;
 	int64_t cursor = 0;
 
 	*ret = (struct spool_lag){ 0 };

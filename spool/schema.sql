@@ -16,19 +16,12 @@ CREATE TABLE batch (
 );
 CREATE INDEX batch_samples ON batch (id) WHERE kind = 1;
 
--- cursor: this batch and all before it are settled there.  Where what waited and what is new share the way, so are those
--- behind lo up to hi; lo 0: nothing is.  *_n, *_bytes: the totals of batches up to there.
+-- cursor: this batch and all before it are settled there.  total_*: of the batches up to there.
 CREATE TABLE sink (
 	name TEXT PRIMARY KEY,
 	cursor INTEGER NOT NULL,
 	total_n INTEGER NOT NULL,
-	total_bytes INTEGER NOT NULL,
-	lo INTEGER NOT NULL DEFAULT 0,
-	lo_n INTEGER NOT NULL DEFAULT 0,
-	lo_bytes INTEGER NOT NULL DEFAULT 0,
-	hi INTEGER NOT NULL DEFAULT 0,
-	hi_n INTEGER NOT NULL DEFAULT 0,
-	hi_bytes INTEGER NOT NULL DEFAULT 0
+	total_bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- What a receiver refused for good, and bodies that cannot be read (sink "").

@@ -180,8 +180,6 @@ static json_t *plugin_schema(const struct skep_plugin *plugin)
 	for (const struct config_key *key = keys; err == 0 && key->name; key++) {
 		if ((key->flags & CONFIG_OWN) && !key->section)
 			schema = json_object(); /* the schema of each entry has its type */
-		else if (key->type == CONFIG_O_EITHER && !sink_terms_any_order(plugin))
-			schema = with(json_pack("{s:[s]}", "enum", key->words[0]), "description", key_help(key));
 		else
 			schema = described_key(key);
 		err = json_object_set_new(properties, key->name, schema);

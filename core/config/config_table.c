@@ -407,16 +407,6 @@ const struct config_key config_entry_table[] = {
 	},
 	{
 		.section = "sinks",
-		.name = "backlog",
-		.type = CONFIG_O_EITHER,
-		.offset = offsetof(struct sink_terms, shares),
-		.words = { "first", "shared" },
-		.shown_default = "\"shared\" where the plugin takes records in any order",
-		.help = "after an outage: \"shared\", the sink gets old and new batches in turn; \"first\", all in "
-			"order",
-	},
-	{
-		.section = "sinks",
 		.name = "max_age",
 		.type = SKEP_O_TIME,
 		.offset = offsetof(struct sink_terms, max_age_ns),

@@ -22,11 +22,6 @@ bool sink_terms_key(const struct skep_plugin *desc, const char *name)
 	return true;
 }
 
-bool sink_terms_any_order(const struct skep_plugin *desc)
-{
-	return desc->sink && (desc->sink->flags & SKEP_SINK_ANY_ORDER);
-}
-
 int sink_terms_read(const struct skep_plugin *desc, const struct config *config, const struct config_plugin *entry,
 		    struct sink_terms *ret, struct diag *diag)
 {
@@ -34,18 +29,12 @@ int sink_terms_read(const struct skep_plugin *desc, const struct config *config,
 	struct option_reader r = options_reader(config, entry, where, ret, diag);
 	size_t n_errors = diag->n_errors;
 
-	*ret = (struct sink_terms){ .shares = sink_terms_any_order(desc) };
+	*ret = (struct sink_terms){ .any_order = desc->sink && desc->sink->flags & SKEP_SINK_ANY_ORDER };
 	for (const struct config_key *key = config_entry_table; key->name; key++) {
 		const json_t *value = json_object_get(entry->options, key->name);
-		const struct config_pos *at = config_pos_key(entry->at, key->name);
 
-		if (!value || !sink_terms_key(desc, key->name))
-			continue;
-		option_read(&r, key, at, value);
-		if (ret->shares && !sink_terms_any_order(desc)) {
-			option_wrong(&r, key, at, "\"first\", as this plugin needs its records in order", value);
-			ret->shares = false;
-		}
+		if (value && sink_terms_key(desc, key->name))
+			option_read(&r, key, config_pos_key(entry->at, key->name), value);
 	}
 	return diag->n_errors > n_errors ? -EINVAL : 0;
 }

@@ -53,9 +53,9 @@ static json_t *delivery(const struct skep_instance *inst)
 
 		age = now > q.lag_oldest_ns ? (uint64_t)(now - q.lag_oldest_ns) : 0;
 	}
-	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o}", "held", q.held, "shares", q.shares, "why",
-			 control_json_string(q.why), "lag_records", control_json_number(q.lag_records),
-			 "lag_bytes", control_json_number(q.lag_bytes), "lag_ns", control_json_number(age));
+	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "held", q.held, "why", control_json_string(q.why),
+			 "lag_records", control_json_number(q.lag_records), "lag_bytes",
+			 control_json_number(q.lag_bytes), "lag_ns", control_json_number(age));
 }
 
 /* The text by which a sink describes its store, in its first signal; null: none. */

@@ -161,7 +161,7 @@ bool delivery_sink_settled(const struct delivery_sink *s, uint64_t id)
 
 	if (s->out->spool)
 		return s->begun && delivery_spool_cursor(s) >= (id < last ? id : last);
-	return sinkq_oldest_id(&s->queue, 0) > id;
+	return sinkq_oldest_id(&s->queue) > id;
 }
 
 size_t delivery_bytes(const struct delivery *o)

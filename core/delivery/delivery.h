@@ -135,7 +135,6 @@ struct delivery_queue {
 	uint64_t retries;
 	uint64_t sent_bytes; /* on the wire, as reported by the sink */
 	bool held;           /* the sink answered HOLD: an operator has to mend the cause */
-	bool shares;         /* old and new batches are offered in turn */
 	const char *why;     /* reason of the last answer while the sink fails, borrowed; "" */
 	/* Not acknowledged, the spool's backlog included, as of some seconds ago; 0 without a spool. */
 	uint64_t lag_records, lag_bytes;

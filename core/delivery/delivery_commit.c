@@ -198,11 +198,9 @@ static int write_all(struct delivery_commit *c, struct spool_db *db, struct spoo
 	for (struct commit_batch *b = c->batches; b && err == 0; b = b->next)
 		err = append(c, b, db, code);
 	for (size_t i = 0; i < c->n_cursors && err == 0; i++)
-		err = spool_sink_move(db, c->cursors[i].name, &c->cursors[i].place);
+		err = spool_sink_move(db, c->cursors[i].name, c->cursors[i].id);
 	if (err == 0 && c->trim)
-		err = spool_trim(db, 0, c->trim);
-	if (err == 0 && c->trim_hi > c->trim_lo && c->trim_lo > c->trim)
-		err = spool_trim(db, c->trim_lo, c->trim_hi);
+		err = spool_trim(db, c->trim);
 	if (err == 0 && c->expire_ns)
 		err = spool_expire(db, c->expire_ns, c->aged_upto, on_gone, &c->gone);
 	if (err == 0 && c->chunk)

@@ -21,7 +21,7 @@ struct commit_batch {
 
 struct commit_cursor {
 	char *name;
-	struct spool_offset place;
+	uint64_t id;
 };
 
 struct commit_value {
@@ -47,7 +47,6 @@ struct delivery_commit {
 	struct commit_cursor *cursors;
 	size_t n_cursors;
 	uint64_t trim; /* deletes batches up to this id: all sinks have acknowledged them; 0: none */
-	uint64_t trim_lo, trim_hi; /* also deletes the ids in (trim_lo, trim_hi] */
 	int64_t expire_ns; /* drops batches made before this time (realtime); 0: none */
 	uint64_t aged_upto; /* only ids up to this one expire: delivery_spool_aged_upto */
 	void *chunk; /* of the saved state; NULL: nothing has changed */

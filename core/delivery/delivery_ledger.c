@@ -65,9 +65,9 @@ void delivery_count_lost(struct delivery_sink *s, const struct batch *b, enum sk
 	}
 }
 
-void delivery_offer(struct delivery_sink *s, struct batch *b, unsigned lane)
+void delivery_offer(struct delivery_sink *s, struct batch *b)
 {
-	if (sinkq_push(&s->queue, b, lane) < 0)
+	if (sinkq_push(&s->queue, b) < 0)
 		delivery_count_lost(s, b, SKEP_LOSS_QUEUE);
 }
 

@@ -71,7 +71,7 @@ static void close_batch(struct delivery *o, unsigned kind)
 	}
 	for (struct delivery_sink *s = o->sinks; s; s = s->next)
 		if (b->pub.id <= s->last_id)
-			delivery_offer(s, b, 0);
+			delivery_offer(s, b);
 	batch_unref(b);
 	keep_bound(o);
 	o->wake(o->arg);

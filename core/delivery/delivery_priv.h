@@ -20,13 +20,6 @@
 #include "core/delivery/sinkq.h"
 #include "spool/db.h"
 
-/* The path of batches from the spool to a sink: those up to taken_id are in the queue, later ones on disk. */
-struct delivery_lane {
-	uint64_t taken_id;
-	bool behind; /* the disk holds batches that are not in the queue */
-	bool loading;
-};
-
 #define MAGIC_delivery_sink 0xde115142u
 struct delivery_sink {
 	uint32_t magic;
@@ -39,15 +32,16 @@ struct delivery_sink {
 	uint64_t serial;          /* unique: a job of a removed sink may return later and must not match a new sink */
 	bool begun;               /* its offset is known */
 	bool beginning;           /* a job is reading its offset */
-	/* the spool's file contains `place`: false after a failed write, and in a new file */
+	/* the spool's file contains `cursor`: false after a failed write, and in a new file */
 	bool placed;
-	struct delivery_lane lanes[SINKQ_LANES]; /* 1: new batches, after gap_id; 0: old batches, or all */
-	uint64_t gap_id;          /* the last id of lane 0; 0: lane 0 has all batches */
+	uint64_t taken_id;        /* the queue has got all batches up to this one */
+	bool behind;              /* the disk holds batches that the queue has not got */
+	bool loading;             /* a job is reading the next one */
 	bool keeping;             /* skepd ends: the spool keeps the sink's batches */
 	bool lost;                /* its batches on disk have been counted as lost, and the spool forgets it */
 	/* the ledger counts batches from this id on when they are made, earlier batches when they are loaded */
 	uint64_t first_id;
-	struct spool_offset place; /* the offset that the spool has stored */
+	uint64_t cursor;          /* the offset that the spool has stored */
 	struct spool_lag lag;     /* the sink's lag, as of a few seconds ago */
 	struct delivery_count *counts; /* by stream number */
 	uint64_t (*reported)[DELIVERY_LOSSES]; /* by stream number: losses that delivery_losses has reported */
@@ -81,7 +75,7 @@ void delivery_sink_free(struct delivery_sink *); /* frees the memory, not the qu
 /* Makes room for n streams; the last one is new. 0 or -ENOMEM. */
 int delivery_counts_resize(struct delivery_sink *, int n);
 /* Pushes the batch to the sink's queue. Without memory, counts its records as lost(queue). */
-void delivery_offer(struct delivery_sink *, struct batch *, unsigned lane);
+void delivery_offer(struct delivery_sink *, struct batch *);
 void delivery_count_lost(struct delivery_sink *, const struct batch *, enum skep_loss where);
 
 /* delivery_open.c */

@@ -78,7 +78,7 @@ void delivery_sink_hold(const struct delivery_sink *s, struct batch ***ret, size
 void delivery_sink_terms(struct delivery_sink *s, const struct sink_terms *terms)
 {
 	s->terms = *terms;
-	s->queue.any_order = terms->shares;
+	s->queue.any_order = terms->any_order;
 }
 
 void delivery_sink_pause(struct delivery_sink *s, bool paused)
@@ -101,7 +101,6 @@ struct delivery_queue delivery_sink_queue(const struct delivery_sink *s)
 		.retries = s->queue.retries,
 		.sent_bytes = s->queue.sent_bytes,
 		.held = s->queue.held,
-		.shares = s->gap_id != 0,
 		.why = s->queue.why,
 		.lag_records = s->lag.records,
 		.lag_bytes = s->lag.batches_bytes,

@@ -72,28 +72,25 @@ static void offer_all(struct delivery *o, struct commit_batch *list, bool durabl
 		struct batch *b = c->batch;
 
 		for (struct delivery_sink *s = o->sinks; s; s = s->next) {
-			unsigned at = s->gap_id ? 1 : 0;
-			struct delivery_lane *lane = &s->lanes[at];
-
 			if (b->pub.id < s->first_id || b->pub.id > s->last_id)
 				continue;
 			if (c->refused) {
 				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
 				continue;
 			}
-			if (durable && (!s->begun || lane->behind))
+			if (durable && (!s->begun || s->behind))
 				continue;
-			if (!s->begun || lane->behind || (!durable && s->queue.bytes > DELIVERY_MAX_BYTES / 4)) {
+			if (!s->begun || s->behind || (!durable && s->queue.bytes > DELIVERY_MAX_BYTES / 4)) {
 				/* the batch is not on disk, and in memory it would overtake older batches on disk */
 				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
 				continue;
 			}
 			if (durable && s->queue.n > 0 && s->queue.bytes + b->bytes > RESIDENT_BYTES) {
-				lane->behind = true;
+				s->behind = true;
 				continue;
 			}
-			lane->taken_id = b->pub.id;
-			delivery_offer(s, b, at);
+			s->taken_id = b->pub.id;
+			delivery_offer(s, b);
 		}
 		o->spool->committed_id = b->pub.id;
 	}
@@ -115,8 +112,8 @@ static void commit_done(struct spooler_job *job)
 		for (size_t i = 0; i < c->n_cursors; i++)
 			for (struct delivery_sink *s = o->sinks; s; s = s->next)
 				if (strcmp(s->name, c->cursors[i].name) == 0 &&
-				    s->place.cursor <= c->cursors[i].place.cursor) {
-					s->place = c->cursors[i].place;
+				    s->cursor <= c->cursors[i].id) {
+					s->cursor = c->cursors[i].id;
 					s->placed = !replaced; /* the new file may lack the offset: write it again */
 				}
 		if (sp->down_until_ns)
@@ -148,41 +145,37 @@ static void commit_done(struct spooler_job *job)
 	o->wake(o->arg);
 }
 
-static bool same_place(const struct spool_offset *a, const struct spool_offset *b)
+/* Does the spool's file have another offset of the sink than the present one, or none? */
+static bool cursor_moved(const struct delivery_sink *s)
 {
-	return a->cursor == b->cursor && a->lo == b->lo && a->hi == b->hi;
+	return s->begun && !(s->placed && delivery_spool_cursor(s) == s->cursor);
 }
 
-/* Adds the offset of each sink whose stored offset differs, and the range of ids that every sink has acknowledged. */
+/* Adds the offset of each sink whose stored offset differs, and the id up to which every sink has acknowledged all. */
 static int add_cursors(struct delivery *o, struct delivery_commit *c)
 {
 	size_t n = 0;
 
-	c->trim = c->trim_hi = UINT64_MAX;
+	c->trim = UINT64_MAX;
 	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
 		n++;
 	c->cursors = calloc(n ? n : 1, sizeof(*c->cursors));
 	if (!c->cursors)
 		return -ENOMEM;
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
-		struct spool_offset at = s->begun ? delivery_spool_offset(s) : (struct spool_offset){ 0 };
-		uint64_t hi = at.lo ? at.hi : at.cursor;
+		uint64_t at = s->begun ? delivery_spool_cursor(s) : 0;
 
-		if (at.cursor < c->trim)
-			c->trim = at.cursor;
-		if (at.lo > c->trim_lo)
-			c->trim_lo = at.lo;
-		if (hi < c->trim_hi)
-			c->trim_hi = hi;
-		if (!s->begun || (s->placed && same_place(&at, &s->place)))
+		if (at < c->trim)
+			c->trim = at;
+		if (!cursor_moved(s))
 			continue;
 		c->cursors[c->n_cursors].name = strdup(s->name);
 		if (!c->cursors[c->n_cursors].name)
 			return -ENOMEM;
-		c->cursors[c->n_cursors++].place = at;
+		c->cursors[c->n_cursors++].id = at;
 	}
 	if (c->trim == UINT64_MAX)
-		c->trim = c->trim_hi = 0;
+		c->trim = 0;
 	return 0;
 }
 
@@ -248,14 +241,11 @@ static void keep_waiting_bound(struct delivery *o)
 	}
 }
 
-static bool cursor_moved(const struct delivery *o)
+static bool any_moved(const struct delivery *o)
 {
-	for (const struct delivery_sink *s = o->sinks; s; s = s->next) {
-		struct spool_offset at = delivery_spool_offset(s);
-
-		if (s->begun && !(s->placed && same_place(&at, &s->place)))
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
+		if (cursor_moved(s))
 			return true;
-	}
 	return false;
 }
 
@@ -266,7 +256,7 @@ void delivery_spool_tick(struct delivery *o, uint64_t now_ns)
 	if (sp->ending)
 		return;
 	keep_waiting_bound(o);
-	if (!sp->waiting_since_ns && cursor_moved(o))
+	if (!sp->waiting_since_ns && any_moved(o))
 		sp->waiting_since_ns = now_ns;
 	if (!sp->committing && (sp->soon || (sp->waiting_since_ns && now_ns >= sp->waiting_since_ns + o->age_ns)))
 		commit(o);
@@ -282,7 +272,6 @@ void delivery_spool_tick(struct delivery *o, uint64_t now_ns)
 		sp->unread_until_ns = 0;
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
 		delivery_spool_begin_again(o, s);
-		delivery_spool_share(o, s);
 		delivery_spool_load(o, s);
 	}
 }
@@ -305,7 +294,7 @@ uint64_t delivery_spool_next_ns(const struct delivery *o)
 		return 0;
 	if (!sp->committing && sp->waiting_since_ns && sp->waiting_since_ns + o->age_ns < next)
 		next = sp->waiting_since_ns + o->age_ns;
-	if (!sp->waiting_since_ns && cursor_moved(o))
+	if (!sp->waiting_since_ns && any_moved(o))
 		return 0; /* the next tick sets waiting_since_ns */
 	return next;
 }

@@ -11,10 +11,10 @@
 #include "core/base/log.h"
 #include "core/delivery/delivery_spool_priv.h"
 
-/* Bound of a lane while the receiver refuses everything: it may refuse old batches and accept new ones. */
+/* Bound of the queue while the receiver refuses everything: it may refuse old batches and accept new ones. */
 #define REFUSED_BATCHES 64u
 #define LOADED_BATCHES \
-	4u /* batches read ahead in each lane; one more for each suspect: an ACK of another batch blames a suspect */
+	4u /* batches read ahead; one more for each suspect: an ACK of another batch blames a suspect */
 
 static void load_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
@@ -71,13 +71,8 @@ void delivery_spool_see_replaced(struct delivery *o)
 	o->spool->state.replaced = replaced;
 	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
 		s->placed = false;
-		if (s->lanes[0].behind || s->gap_id)
+		if (s->behind)
 			lost_on_disk(o, s);
-		if (!s->gap_id)
-			continue;
-		sinkq_join(&s->queue);
-		s->lanes[0] = s->lanes[1];
-		s->gap_id = 0;
 	}
 }
 
@@ -105,11 +100,6 @@ static void gone_stream(void *arg, const char *stream, uint64_t n)
 	}
 }
 
-static bool has_taken(const struct delivery_sink *s, uint64_t id)
-{
-	return id <= s->lanes[0].taken_id || (s->gap_id && id > s->gap_id && id <= s->lanes[1].taken_id);
-}
-
 /* Counts batches that the disk no longer holds as lost to each sink that has not got them. */
 void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
 {
@@ -119,7 +109,7 @@ void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
 		for (struct delivery_sink *s = o->sinks; s; s = s->next) {
 			struct gone_at at = { o, s, g->id >= s->first_id };
 
-			if (!s->begun || has_taken(s, g->id))
+			if (!s->begun || g->id <= s->taken_id)
 				continue;
 			commit_gone_counts(g, gone_stream, &at);
 			n += g->n;
@@ -144,9 +134,8 @@ static int number_streams(struct delivery *o, struct batch *b)
 	return 0;
 }
 
-/* Counts batches older than the sink's max_age as lost, and moves the lane behind them. */
-static void see_expired(struct delivery *o, struct delivery_sink *s, struct delivery_lane *lane,
-			const struct commit_gone *list)
+/* Counts batches older than the sink's max_age as lost, and passes over them. */
+static void see_expired(struct delivery *o, struct delivery_sink *s, const struct commit_gone *list)
 {
 	uint64_t n = 0;
 
@@ -155,24 +144,24 @@ static void see_expired(struct delivery *o, struct delivery_sink *s, struct deli
 
 		commit_gone_counts(g, gone_stream, &at);
 		n += g->n;
-		if (g->id > lane->taken_id)
-			lane->taken_id = g->id;
+		if (g->id > s->taken_id)
+			s->taken_id = g->id;
 	}
 	if (n > 0)
 		log_because(SKEP_LOG_WARNING, s->name, "max_age",
 			    "%llu records are older than max_age; dropped", (unsigned long long)n);
 }
 
-static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, struct batch *b)
+static void take(struct delivery *o, struct delivery_sink *s, struct batch *b)
 {
 	if (b->pub.id < s->first_id)
 		for (uint32_t i = 0; i < b->pub.n; i++) {
 			s->counts[b->streams[i]].seen++;
 			s->counts[b->streams[i]].pending++;
 		}
-	s->lanes[lane].taken_id = b->pub.id;
+	s->taken_id = b->pub.id;
 	batch_account(b, &o->bytes);
-	delivery_offer(s, b, lane);
+	delivery_offer(s, b);
 }
 
 static void load_done(struct spooler_job *job)
@@ -184,27 +173,19 @@ static void load_done(struct spooler_job *job)
 	delivery_spool_see_replaced(o);
 	delivery_spool_see_gone(o, j->gone);
 	if (s) {
-		unsigned at = s->gap_id ? j->lane : 0; /* the lanes may have been joined since */
-		struct delivery_lane *lane = &s->lanes[at];
-		uint64_t end = s->gap_id && at == 0 ? s->gap_id : o->spool->committed_id;
 		int err = j->err;
 
-		lane->loading = false;
-		see_expired(o, s, lane, j->expired);
-		/* gap_id was set after this load was posted: the batch belongs to lane 1 */
-		if (j->batch && at == 0 && s->gap_id && j->batch->pub.id > s->gap_id) {
-			batch_unref(j->batch);
-			j->batch = NULL;
-		}
+		s->loading = false;
+		see_expired(o, s, j->expired);
 		if (j->batch && err == 0)
 			err = number_streams(o, j->batch);
 		if (j->batch && err == 0) {
-			take(o, s, at, j->batch);
+			take(o, s, j->batch);
 		} else if (err == 0 || err == -EBADMSG) {
 			/* Jobs run in order: this read saw every commit up to committed_id. The disk has no more. */
-			lane->behind = j->ask.more;
-			if (!j->ask.more && end > lane->taken_id)
-				lane->taken_id = end;
+			s->behind = j->ask.more;
+			if (!j->ask.more && o->spool->committed_id > s->taken_id)
+				s->taken_id = o->spool->committed_id;
 		} else {
 			delivery_spool_unreadable(o, err);
 		}
@@ -214,35 +195,25 @@ static void load_done(struct spooler_job *job)
 	o->wake(o->arg);
 }
 
-static bool has_room(const struct delivery *o, const struct delivery_sink *s, unsigned lane)
-{
-	const struct delivery_lane *l = &s->lanes[lane];
-	size_t n = s->queue.in_lane[lane], most = sinkq_refused(&s->queue) ? REFUSED_BATCHES : SINKQ_STUCK;
-
-	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && n < most &&
-	       n < LOADED_BATCHES + sinkq_suspects(&s->queue, lane) && !o->spool->ending && !o->spool->unread_until_ns;
-}
-
 bool delivery_spool_loads(const struct delivery *o, const struct delivery_sink *s)
 {
-	return has_room(o, s, 0) || has_room(o, s, 1);
+	size_t n = s->queue.n, most = sinkq_refused(&s->queue) ? REFUSED_BATCHES : SINKQ_STUCK;
+
+	return s->begun && s->behind && !s->loading && n < most && n < LOADED_BATCHES + sinkq_suspects(&s->queue) &&
+	       !o->spool->ending && !o->spool->unread_until_ns;
 }
 
 void delivery_spool_load(struct delivery *o, struct delivery_sink *s)
 {
-	for (unsigned lane = 0; lane < SINKQ_LANES; lane++) {
-		struct sink_job *j = has_room(o, s, lane) ? sink_job_new(o, s, s->name, load_work, load_done) : NULL;
+	struct sink_job *j = delivery_spool_loads(o, s) ? sink_job_new(o, s, s->name, load_work, load_done) : NULL;
 
-		if (!j)
-			continue;
-		j->lane = lane;
-		j->ask.after = s->lanes[lane].taken_id;
-		j->ask.upto = lane == 0 && s->gap_id ? s->gap_id : s->last_id;
-		j->ask.aged_upto = delivery_spool_aged_upto(o);
-		if (s->terms.max_age_ns)
-			j->ask.before_ns =
-				clock_realtime_offset_ns() + (int64_t)(clock_boot_ns() - s->terms.max_age_ns);
-		s->lanes[lane].loading = true;
-		spooler_post(o->spool->spooler, &j->job);
-	}
+	if (!j)
+		return;
+	j->ask.after = s->taken_id;
+	j->ask.upto = s->last_id;
+	j->ask.aged_upto = delivery_spool_aged_upto(o);
+	if (s->terms.max_age_ns)
+		j->ask.before_ns = clock_realtime_offset_ns() + (int64_t)(clock_boot_ns() - s->terms.max_age_ns);
+	s->loading = true;
+	spooler_post(o->spool->spooler, &j->job);
 }

@@ -42,14 +42,13 @@ struct sink_job {
 	struct delivery *out;
 	uint64_t sink; /* the sink's serial: the sink may be removed before `done` */
 	char *name, *old;
-	struct spool_offset place; /* begin, rename, forget */
+	uint64_t cursor;          /* begin, rename, forget */
 	uint64_t behind;          /* begin, forget: the last batch made before the sink was added */
 	uint64_t left;            /* forget: records up to `behind` that it has not acknowledged */
 	struct batch *batch;      /* load, dead */
 	unsigned status;
 	int err;
 	/* load */
-	unsigned lane;
 	struct commit_ask ask;
 	struct commit_gone *gone, *expired;
 };
@@ -72,14 +71,11 @@ uint64_t delivery_spool_aged_upto(const struct delivery *);
 /* delivery_spool_sink.c */
 /* asks the spool for the sink's offset, unless it is known or a job is asking */
 void delivery_spool_begin_again(struct delivery *, struct delivery_sink *);
-struct spool_offset delivery_spool_offset(const struct delivery_sink *);
-/* gives old and new batches a lane each, or joins the two lanes */
-void delivery_spool_share(struct delivery *, struct delivery_sink *);
 void delivery_spool_ask_lags(struct delivery *);
 
 /* delivery_spool_load.c */
-void delivery_spool_load(struct delivery *, struct delivery_sink *); /* posts a load for each lane that has room */
-bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* a lane has room for a load */
+void delivery_spool_load(struct delivery *, struct delivery_sink *); /* posts a load if the queue has room */
+bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* the queue has room for a load */
 void delivery_spool_see_replaced(struct delivery *);
 void delivery_spool_see_gone(struct delivery *, const struct commit_gone *);
 

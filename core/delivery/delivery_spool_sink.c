@@ -2,9 +2,6 @@
 /*
  * core/delivery/delivery_spool_sink.c - each sink's offset in the spool, from its first start to its removal; its
  * dead letters; its lag.
- *
- * A sink that was away and accepts batches again gets two lanes if its plugin allows any order (SKEP_SINK_ANY_ORDER).
- * Lane 0 has the old batches up to gap_id, lane 1 the new batches.  When lane 0 reaches gap_id, the lanes are joined.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +10,6 @@
 #include "core/base/log.h"
 #include "core/delivery/delivery_spool_priv.h"
 
-/* A sink further behind gets two lanes; fewer batches are sent in order soon enough. */
-#define SHARE_BATCHES 64u
-
 /* ---- sinks begin, get a new name, are removed -------------------------------------- */
 
 #define NOT_READ UINT64_MAX /* value of a cursor */
@@ -23,19 +17,13 @@
 static void begin_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
-	struct spool_offset *at = &j->place;
 
 	(void)code;
-	at->cursor = NOT_READ;
-	j->err = db ? spool_sink_begin(db, j->name, j->behind, at) : -EBADMSG;
-	if (at->cursor == NOT_READ ? j->err == -EBADMSG : at->cursor > j->behind)
+	j->cursor = NOT_READ;
+	j->err = db ? spool_sink_begin(db, j->name, j->behind, &j->cursor) : -EBADMSG;
+	if (j->cursor == NOT_READ ? j->err == -EBADMSG : j->cursor > j->behind)
 		/* Begin as a new sink. A cursor beyond the last batch belongs to a file that was replaced. */
-		*at = (struct spool_offset){ .cursor = j->behind };
-	/* Lane 0 had reached the gap, but skep ended before it joined the lanes. */
-	if (at->lo && at->lo <= at->cursor && at->hi > at->cursor && at->hi <= j->behind)
-		at->cursor = at->hi;
-	if (at->lo <= at->cursor || at->lo > j->behind || at->hi > j->behind)
-		at->lo = at->hi = 0;
+		j->cursor = j->behind;
 }
 
 static void begin_done(struct spooler_job *job)
@@ -46,16 +34,13 @@ static void begin_done(struct spooler_job *job)
 
 	if (s)
 		s->beginning = false;
-	if (s && j->place.cursor == NOT_READ) {
+	if (s && j->cursor == NOT_READ) {
 		delivery_spool_unreadable(o, j->err); /* the spool keeps the sink's batches */
 	} else if (s) {
 		s->begun = true;
 		s->placed = j->err == 0;
-		s->place = j->place;
-		s->gap_id = j->place.lo;
-		/* Each lane is behind until a load finds no further batch on disk. */
-		s->lanes[0] = (struct delivery_lane){ .taken_id = j->place.cursor, .behind = true };
-		s->lanes[1] = (struct delivery_lane){ .taken_id = j->place.hi, .behind = true };
+		s->cursor = s->taken_id = j->cursor;
+		s->behind = true; /* until a load finds no further batch on disk */
 	}
 	sink_job_free(j);
 	delivery_spool_done(o);
@@ -86,7 +71,7 @@ static void rename_work(struct spooler_job *job, struct spool_db *db, struct spo
 	struct sink_job *j = (struct sink_job *)job;
 
 	(void)code;
-	if (db && spool_sink_move(db, j->name, &j->place) == 0 && j->old)
+	if (db && spool_sink_move(db, j->name, j->cursor) == 0 && j->old)
 		spool_sink_forget(db, j->old);
 }
 
@@ -107,22 +92,18 @@ void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const ch
 		return;
 	s->placed = false; /* nothing checks the result of this job: the next commit writes the offset again */
 	j->old = strdup(old);
-	j->place = delivery_spool_offset(s);
+	j->cursor = delivery_spool_cursor(s);
 	spooler_post(o->spool->spooler, &j->job);
 }
 
 static void forget_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
-	uint64_t n = 0, upto = j->place.lo && j->place.lo < j->behind ? j->place.lo : j->behind;
 
 	(void)code;
 	if (!db)
 		return;
-	if (spool_records(db, j->place.cursor, upto, &n) == 0)
-		j->left = n;
-	if (j->place.lo && spool_records(db, j->place.hi, j->behind, &n) == 0)
-		j->left += n;
+	(void)spool_records(db, j->cursor, j->behind, &j->left); /* else they are not counted */
 	(void)spool_sink_forget(db, j->name); /* else its row stays until the spool is full */
 }
 
@@ -150,49 +131,16 @@ void delivery_spool_gone(struct delivery *o, struct delivery_sink *s)
 	}
 	if (!j)
 		return;
-	j->place = delivery_spool_offset(s);
+	j->cursor = delivery_spool_cursor(s);
 	j->behind = s->begun ? s->first_id - 1 : 0; /* its place is not known: nothing is counted */
 	spooler_post(o->spool->spooler, &j->job);
 }
 
-static uint64_t lane_cursor(const struct delivery_sink *s, unsigned lane)
-{
-	uint64_t oldest = sinkq_oldest_id(&s->queue, lane);
-
-	return oldest <= s->lanes[lane].taken_id ? oldest - 1 : s->lanes[lane].taken_id;
-}
-
 uint64_t delivery_spool_cursor(const struct delivery_sink *s)
 {
-	return lane_cursor(s, 0);
-}
+	uint64_t oldest = sinkq_oldest_id(&s->queue);
 
-struct spool_offset delivery_spool_offset(const struct delivery_sink *s)
-{
-	return (struct spool_offset){
-		.cursor = lane_cursor(s, 0),
-		.lo = s->gap_id,
-		.hi = s->gap_id ? lane_cursor(s, 1) : 0,
-	};
-}
-
-void delivery_spool_share(struct delivery *o, struct delivery_sink *s)
-{
-	struct delivery_lane *old = &s->lanes[0], *new = &s->lanes[1];
-
-	if (!s->begun)
-		return;
-	if (s->gap_id) {
-		if (old->behind || old->loading || new->loading || s->queue.in_lane[0] > 0)
-			return;
-		sinkq_join(&s->queue);
-		*old = *new;
-		s->gap_id = 0;
-	} else if (s->terms.shares && old->behind && s->queue.takes &&
-		   o->spool->committed_id > lane_cursor(s, 0) + SHARE_BATCHES) {
-		s->gap_id = o->spool->committed_id;
-		*new = (struct delivery_lane){ .taken_id = s->gap_id };
-	}
+	return oldest <= s->taken_id ? oldest - 1 : s->taken_id;
 }
 
 /* ---- dead letters ----------------------------------------------------------------- */

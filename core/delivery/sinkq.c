@@ -41,18 +41,16 @@ void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, c
 		q->random = (uint64_t)(uintptr_t)q;
 }
 
-int sinkq_push(struct sinkq *q, struct batch *b, unsigned lane)
+int sinkq_push(struct sinkq *q, struct batch *b)
 {
 	struct sinkq_item *item = calloc(1, sizeof(*item));
 
 	if (!item)
 		return -ENOMEM;
 	item->batch = batch_ref(b);
-	item->lane = (uint8_t)lane;
 	*q->last = item;
 	q->last = &item->next;
 	q->n++;
-	q->in_lane[lane]++;
 	q->bytes += b->bytes;
 	return 0;
 }
@@ -65,7 +63,6 @@ static void take_out(struct sinkq *q, struct sinkq_item **at, const struct sinkq
 	if (q->last == &item->next)
 		q->last = at;
 	q->n--;
-	q->in_lane[item->lane]--;
 	q->bytes -= item->batch->bytes;
 	if (item->in_flight)
 		q->in_flight--;
@@ -185,15 +182,12 @@ static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects, u
 	if (item->in_flight)
 		q->in_flight--;
 	q->n++;
-	q->in_lane[item->lane]++;
 	q->bytes += halves[0]->bytes + halves[1]->bytes - item->batch->bytes;
 	batch_unref(item->batch);
 	*second = (struct sinkq_item){
-		.next = item->next, .batch = halves[1], .suspects = suspects, .doubts = doubts, .lane = item->lane
+		.next = item->next, .batch = halves[1], .suspects = suspects, .doubts = doubts
 	};
-	*item = (struct sinkq_item) {
-		.next = second, .batch = halves[0], .suspects = suspects, .doubts = doubts, .lane = item->lane
-	};
+	*item = (struct sinkq_item){ .next = second, .batch = halves[0], .suspects = suspects, .doubts = doubts };
 	if (q->last == &item->next)
 		q->last = &second->next;
 	return true;
@@ -259,19 +253,14 @@ static size_t most_in_flight(const struct sinkq *q)
 	return q->failing ? 1 : q->max_in_flight;
 }
 
-/*
- * Returns the next batch to offer; if both lanes have one, from the lane whose turn it is.  While the sink fails,
- * returns the due batch with the fewest attempts.
- */
+/* Returns the next batch to offer; while the sink fails, the due batch with the fewest attempts. */
 static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
 {
-	struct sinkq_item *first[SINKQ_LANES] = { NULL };
+	struct sinkq_item *found = NULL;
 
 	if (now_ns < q->quiet_ns)
 		return NULL;
 	for (struct sinkq_item *item = q->first; item; item = item->next) {
-		struct sinkq_item **found = &first[item->lane];
-
 		/*
 		 * In order: no batch overtakes a waiting batch. The exception is a waiting batch that may be the cause:
 		 * the answer to the next batch shows whether it is.
@@ -280,12 +269,12 @@ static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
 			continue;
 		if (item->retry_ns > now_ns)
 			break;
-		if (!*found || (q->failing && item->attempts < (*found)->attempts))
-			*found = item;
-		if ((!q->failing || !is_passed(q, item)) && (q->in_lane[!item->lane] == 0 || first[!item->lane]))
+		if (!found || (q->failing && item->attempts < found->attempts))
+			found = item;
+		if (!q->failing || !is_passed(q, item))
 			break;
 	}
-	return first[q->turn] ? first[q->turn] : first[!q->turn];
+	return found;
 }
 
 void sinkq_pump(struct sinkq *q, uint64_t now_ns)
@@ -301,7 +290,6 @@ void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 		const struct skep_batch *pub = &item->batch->pub;
 		struct sinkq_item **at;
 
-		q->turn = !item->lane;
 		item->in_flight = true;
 		q->in_flight++;
 		if (q->submit(q->submit_arg, pub) < 0) {
@@ -419,14 +407,6 @@ void sinkq_drop_before(struct sinkq *q, uint64_t born_ns)
 			at = &(*at)->next;
 }
 
-void sinkq_join(struct sinkq *q)
-{
-	for (struct sinkq_item *item = q->first; item; item = item->next)
-		item->lane = 0;
-	q->in_lane[0] = q->n;
-	q->in_lane[1] = 0;
-}
-
 void sinkq_kick(struct sinkq *q)
 {
 	for (struct sinkq_item *item = q->first; item; item = item->next)
@@ -455,22 +435,16 @@ void sinkq_abandon(struct sinkq *q)
 		lose(q, &q->first, SKEP_LOSS_SINK);
 }
 
-size_t sinkq_suspects(const struct sinkq *q, unsigned lane)
+size_t sinkq_suspects(const struct sinkq *q)
 {
 	size_t n = 0;
 
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
-		n += item->lane == lane && is_passed(q, item);
+		n += is_passed(q, item);
 	return n;
 }
 
-uint64_t sinkq_oldest_id(const struct sinkq *q, unsigned lane)
+uint64_t sinkq_oldest_id(const struct sinkq *q)
 {
-	uint64_t oldest = UINT64_MAX;
-
-	/* After sinkq_join the items of lane 0 are not in order of their ids. */
-	for (const struct sinkq_item *item = q->first; item; item = item->next)
-		if (item->lane == lane && item->batch->pub.id < oldest)
-			oldest = item->batch->pub.id;
-	return oldest;
+	return q->first ? q->first->batch->pub.id : UINT64_MAX;
 }

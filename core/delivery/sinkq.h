@@ -6,9 +6,6 @@
  *
  * While the sink fails, the queue offers one batch at a time.  Many at once would only fail as often, and a receiver
  * that has just come back gets one request from each host.
- *
- * The queue has two lanes, one for old batches and one for new batches.  Each lane is in order, and the queue offers
- * from both in turn.
  */
 #ifndef SKEP_CORE_SINKQ_H
 #define SKEP_CORE_SINKQ_H
@@ -18,7 +15,6 @@
 #include "core/delivery/batch.h"
 
 #define SINKQ_NEVER UINT64_MAX
-#define SINKQ_LANES 2u
 #define SINKQ_DELIVERED 0 /* a batch's fate: this, or an enum skep_loss */
 #define SINKQ_SUSPECTS 10 /* after this many SKEP_BATCH_SUSPECT and an ACK of another batch, the batch is to blame */
 /*
@@ -48,14 +44,12 @@ struct sinkq_item {
 	unsigned suspects; /* answers SKEP_BATCH_SUSPECT */
 	unsigned doubts;   /* answers RETRY or HOLD that may be about this batch */
 	unsigned blamed;   /* of a single record: times that it failed and then another batch was acknowledged */
-	uint8_t lane;
 	bool in_flight, failed; /* failed: since the last ACK of another batch */
 };
 
 struct sinkq {
 	struct sinkq_item *first, **last;
-	size_t n, in_flight, bytes, in_lane[SINKQ_LANES];
-	unsigned turn; /* the next offer prefers this lane */
+	size_t n, in_flight, bytes;
 	uint32_t max_in_flight;
 	bool pumping, paused;
 	bool held;        /* the last answer was SKEP_BATCH_HOLD */
@@ -78,8 +72,7 @@ struct sinkq {
 void sinkq_init(struct sinkq *, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *),
 		void *submit_arg, void (*settled)(void *, const struct batch *, const struct sinkq_fate *),
 		void *settled_arg);
-int sinkq_push(struct sinkq *, struct batch *, unsigned lane); /* takes a reference of its own; 0 or -ENOMEM */
-void sinkq_join(struct sinkq *); /* moves all batches to lane 0 */
+int sinkq_push(struct sinkq *, struct batch *); /* takes a reference of its own; 0 or -ENOMEM */
 void sinkq_pump(struct sinkq *, uint64_t now_ns); /* offers due batches */
 uint64_t sinkq_next_ns(const struct sinkq *); /* 0: at once; SINKQ_NEVER: nothing waits for a time */
 /* Processes the sink's answer; may be called from inside submit. -ENOENT: no such batch in flight. */
@@ -93,8 +86,8 @@ void sinkq_pause(struct sinkq *, bool paused); /* a paused queue offers nothing 
 void sinkq_reclaim(struct sinkq *);
 void sinkq_abandon(struct sinkq *);     /* drops all batches as lost(sink). Only when the sink has stopped. */
 /* the number of batches that failed so often that others may pass them */
-size_t sinkq_suspects(const struct sinkq *, unsigned lane);
+size_t sinkq_suspects(const struct sinkq *);
 bool sinkq_refused(const struct sinkq *); /* the receiver refuses everything */
-uint64_t sinkq_oldest_id(const struct sinkq *, unsigned lane); /* UINT64_MAX: empty */
+uint64_t sinkq_oldest_id(const struct sinkq *); /* UINT64_MAX: empty */
 
 #endif

@@ -408,8 +408,8 @@ struct skep_host {
 /* ---- what a plugin is ------------------------------------------------------ */
 
 /*
- * The receiver stores the same result for batches in any order.  After an outage the host then offers waiting and new
- * batches in turn; without this flag it offers all batches in order.
+ * The receiver stores the same result for batches in any order.  When it puts one batch off each time, the host then
+ * offers the next ones after ten answers; without this flag after sixty, about half an hour.
  */
 #define SKEP_SINK_ANY_ORDER 1u
 

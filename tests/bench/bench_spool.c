@@ -180,8 +180,8 @@ int main(int argc, char **argv)
 		need(spool_begin(db));
 		for (int i = 0; i < PER_COMMIT; i++)
 			bytes += append(++id);
-		need(spool_sink_move(db, "sink", &(struct spool_offset){ .cursor = id - PER_COMMIT }));
-		need(spool_trim(db, 0, id - PER_COMMIT));
+		need(spool_sink_move(db, "sink", id - PER_COMMIT));
+		need(spool_trim(db, id - PER_COMMIT));
 		need(spool_commit(db));
 		took = now() - begin;
 		worst = took > worst ? took : worst;

@@ -126,8 +126,7 @@ for kind in ("probes", "sinks"):
                 continue
             if key.endswith("_file") and key[:-5] in then["properties"]:
                 continue  # opened by -t: the next but one loop
-            words = ["first", "shared", "last"] if key == "backlog" else []
-            entries += [({"plugin": name, **good, key: v}, f"{name}.{key}", v) for v in WRONG + QUANTITIES + words]
+            entries += [({"plugin": name, **good, key: v}, f"{name}.{key}", v) for v in WRONG + QUANTITIES]
     for i, (entry, _, _) in enumerate(entries):
         entry["name"] = f"i{i}"
     text = '{ "%s": [\n%s\n] }' % (kind, ",\n".join(json.dumps(e) for e, _, _ in entries))

@@ -101,7 +101,7 @@ def fill(work, config):
         total_n, total_bytes = total_n + n, total_bytes + len(body)
         uptimes += int(counts.split("host.load ")[1].split()[0])
         db.execute("INSERT INTO batch VALUES (?, 1, ?, ?, ?, ?, ?, ?)", (ids + 1 + i, n, now - back, total_n, total_bytes, counts, body))
-    db.execute("UPDATE sink SET cursor = ?, total_n = 0, total_bytes = 0, lo = 0, lo_n = 0, lo_bytes = 0, hi = 0, hi_n = 0, hi_bytes = 0", (ids,))
+    db.execute("UPDATE sink SET cursor = ?, total_n = 0, total_bytes = 0", (ids,))
     db.commit()
     db.close()
     return made, total_n, uptimes, total_bytes

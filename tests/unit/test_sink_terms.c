@@ -69,15 +69,14 @@ static void test_good(void **state)
 	const struct {
 		const struct skep_sink_ops *ops;
 		const char *keys;
-		bool shares;
+		bool any_order;
 		uint64_t max_age_ns;
 	} good[] = {
 		{ &ordered, "", false, 0 },
 		{ &any, "", true, 0 },
 		{ NULL, "", false, 0 },
-		{ &any, ", \"backlog\": \"shared\"", true, 0 },
-		{ &any, ", \"backlog\": \"first\", \"max_age\": \"6h\"", false, 6 * 3600 * 1000000000ull },
-		{ &ordered, ", \"backlog\": \"first\", \"max_age\": \"0s\"", false, 0 },
+		{ &any, ", \"max_age\": \"6h\"", true, 6 * 3600 * 1000000000ull },
+		{ &ordered, ", \"max_age\": \"0s\"", false, 0 },
 	};
 
 	(void)state;
@@ -88,7 +87,7 @@ static void test_good(void **state)
 
 		assert_int_equal(read(&desc, good[i].keys, &terms, why, sizeof(why)), 0);
 		assert_string_equal(why, "");
-		assert_int_equal(terms.shares, good[i].shares);
+		assert_int_equal(terms.any_order, good[i].any_order);
 		assert_int_equal(terms.max_age_ns, good[i].max_age_ns);
 	}
 }
@@ -99,13 +98,6 @@ static void test_wrong(void **state)
 		const struct skep_sink_ops *ops;
 		const char *keys, *why;
 	} wrong[] = {
-		{ &any, ", \"backlog\": \"last\"",
-		  "sinks[0] (test): backlog: expected \"first\" or \"shared\", found the string \"last\"" },
-		{ &any, ", \"backlog\": true",
-		  "sinks[0] (test): backlog: expected \"first\" or \"shared\", found true" },
-		{ &ordered, ", \"backlog\": \"shared\"",
-		  "sinks[0] (test): backlog: expected \"first\", as this plugin needs its records in order, "
-		  "found the string \"shared\"" },
 		{ &any, ", \"max_age\": 5",
 		  "sinks[0] (test): max_age: expected a time such as \"5s\" (units: ns us ms s m h d), "
 		  "found the integer 5" },
@@ -134,7 +126,6 @@ static void test_own(void **state)
 
 	(void)state;
 	assert_false(sink_terms_key(&desc, "max_age"));
-	assert_true(sink_terms_key(&desc, "backlog"));
 	assert_false(sink_terms_key(&desc, "plugin"));
 	assert_int_equal(read(&desc, ", \"max_age\": \"6h\"", &terms, why, sizeof(why)), 0);
 	assert_int_equal(terms.max_age_ns, 0);

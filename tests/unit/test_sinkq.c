@@ -88,7 +88,7 @@ static void push(uint64_t id)
 	struct batch *b = numbered(id, 0);
 
 	assert_non_null(b);
-	assert_int_equal(sinkq_push(&t.q, b, 0), 0);
+	assert_int_equal(sinkq_push(&t.q, b), 0);
 	batch_unref(b);
 }
 
@@ -98,7 +98,7 @@ static void in_order(void **state)
 	t.answer = SKEP_BATCH_ACK;
 	for (uint64_t id = 1; id <= 5; id++)
 		push(id);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1);
+	assert_int_equal(sinkq_oldest_id(&t.q), 1);
 	assert_int_equal(sinkq_next_ns(&t.q), 0);
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.n_fates, 5);
@@ -107,52 +107,8 @@ static void in_order(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 	}
 	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), UINT64_MAX);
+	assert_int_equal(sinkq_oldest_id(&t.q), UINT64_MAX);
 	assert_int_equal(t.q.n + t.q.in_flight + t.q.bytes, 0);
-}
-
-static void push_to(uint64_t id, unsigned lane)
-{
-	struct batch *b = numbered(id, id);
-
-	assert_non_null(b);
-	assert_int_equal(sinkq_push(&t.q, b, lane), 0);
-	batch_unref(b);
-}
-
-/* Stored and new batches in turn; while the sink fails no batch overtakes another, in either delivery order. */
-static void two_lanes(void **state)
-{
-	static const uint64_t expected[] = { 1, 101, 2, 102, 3, 4, 5 };
-
-	(void)state;
-	for (uint64_t id = 1; id <= 5; id++)
-		push_to(id, 0);
-	push_to(101, 1);
-	push_to(102, 1);
-	assert_int_equal(sinkq_oldest_id(&t.q, 1), 101);
-	t.answer = SKEP_BATCH_RETRY;
-	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(t.n_offered, 1); /* the first batch waits now, and so do all others */
-	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(t.n_offered, 1);
-	sinkq_kick(&t.q);
-	t.n_offered = 0;
-	t.q.turn = 0;
-	t.answer = SKEP_BATCH_ACK;
-	sinkq_pump(&t.q, t.now_ns);
-	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
-		assert_int_equal(t.offered[i], expected[i]);
-	assert_int_equal(t.q.in_lane[0] + t.q.in_lane[1], 0);
-	push_to(6, 0);
-	push_to(103, 1);
-	sinkq_join(&t.q);
-	assert_int_equal(t.q.in_lane[0], 2);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 6);
-	assert_int_equal(sinkq_oldest_id(&t.q, 1), UINT64_MAX);
-	sinkq_drop_before(&t.q, 103);
-	assert_int_equal(t.q.n, 1);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 103);
 }
 
 static void bounded_in_flight(void **state)
@@ -257,7 +213,7 @@ static void push_records(uint64_t id, unsigned n)
 	assert_non_null(b);
 	for (uint64_t i = 0; i < n; i++)
 		assert_int_equal(batch_add(b, 0, &stream, NULL, i, &i, NULL), 0);
-	assert_int_equal(sinkq_push(&t.q, b, 0), 0);
+	assert_int_equal(sinkq_push(&t.q, b), 0);
 	batch_unref(b);
 }
 
@@ -273,7 +229,7 @@ static void too_large_goes_in_halves(void **state)
 	b = &t.q.first->batch->pub;
 	assert_int_equal(done(b, SKEP_BATCH_SPLIT, t.now_ns), 0);
 	assert_int_equal(t.q.n, 3);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1); /* not acknowledged before both halves are */
+	assert_int_equal(sinkq_oldest_id(&t.q), 1); /* not acknowledged before both halves are */
 	t.n_offered = 0;
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.n_offered, 1); /* 2 uses the other place in flight */
@@ -289,7 +245,7 @@ static void too_large_goes_in_halves(void **state)
 	sinkq_pump(&t.q, t.now_ns);
 	for (size_t i = 1; i <= 2; i++)
 		assert_string_equal(t.keys[i], keys[i - 1]);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 2);
+	assert_int_equal(sinkq_oldest_id(&t.q), 2);
 }
 
 static void one_record_that_is_too_large_is_refused(void **state)
@@ -417,7 +373,7 @@ static void one_bad_record_in_each(void **state)
 				item = item->next;
 			}
 		}
-		if (t.q.first && t.q.n < SINKQ_STUCK && sinkq_suspects(&t.q, 0) == t.q.n)
+		if (t.q.first && t.q.n < SINKQ_STUCK && sinkq_suspects(&t.q) == t.q.n)
 			push_records(SINKQ_STUCK + 1, 3); /* keeps the queue filled, as in production */
 	}
 	assert_null(t.q.first);
@@ -722,7 +678,6 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(in_order),
-		TEST(two_lanes),
 		TEST(bounded_in_flight),
 		TEST(answers_that_make_no_sense),
 		TEST(backs_off_without_end),

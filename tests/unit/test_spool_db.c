@@ -128,29 +128,29 @@ static void rolled_back(void **state)
 
 static void cursors(void **state)
 {
-	struct spool_offset at;
+	uint64_t at;
 	struct spool_lag lag;
 
 	(void)state;
 	append_all(1, 4, SPOOL_LIFE, 1000);
 	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
-	assert_int_equal(at.cursor, 4); /* the sink gets the batches from now on */
+	assert_int_equal(at, 4); /* the sink gets the batches from now on */
 	append_all(5, 8, SPOOL_LIFE, 1000);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 40);
 	assert_int_equal(lag.batches_bytes, 4000);
 	assert_true(lag.oldest_ns > 0);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 6 }), 0);
-	assert_int_equal(spool_trim(t.db, 0, 6), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", 6), 0);
+	assert_int_equal(spool_trim(t.db, 6), 0);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 20);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 5 }), 0); /* never back */
+	assert_int_equal(spool_sink_move(t.db, "a", 5), 0); /* never back */
 	reopen();
 	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
-	assert_int_equal(at.cursor, 6);
-	assert_int_equal(next(at.cursor), 7);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 8 }), 0);
-	assert_int_equal(spool_trim(t.db, 0, 8), 0);
+	assert_int_equal(at, 6);
+	assert_int_equal(next(at), 7);
+	assert_int_equal(spool_sink_move(t.db, "a", 8), 0);
+	assert_int_equal(spool_trim(t.db, 8), 0);
 	reopen();
 	assert_int_equal(spool_last_id(t.db), 8); /* no id is used twice, though the file has none */
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
@@ -161,45 +161,7 @@ static void cursors(void **state)
 	assert_int_equal(lag.records, 10);
 	assert_int_equal(spool_sink_forget(t.db, "a"), 0);
 	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
-	assert_int_equal(at.cursor, 9);
-}
-
-/* Waiting and new batches: the sink has two offsets, and no sink needs the batches between them. */
-static void places_with_a_gap(void **state)
-{
-	struct spool_offset at;
-	struct spool_lag lag;
-
-	(void)state;
-	assert_int_equal(spool_sink_begin(t.db, "a", 0, &at), 0);
-	append_all(1, 20, SPOOL_LIFE, 1000);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 2, 10, 10 }), 0);
-	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
-	assert_int_equal(lag.records, 180);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 3, 10, 18 }), 0);
-	assert_int_equal(spool_trim(t.db, 0, 3), 0);
-	assert_int_equal(spool_trim(t.db, 10, 18), 0);
-	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
-	assert_int_equal(lag.records, 90); /* 4 to 10, 19 and 20 */
-	assert_int_equal(next(3), 4);
-	assert_int_equal(next(10), 19);
-	reopen();
-	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
-	assert_int_equal(at.cursor, 3);
-	assert_int_equal(at.lo, 10);
-	assert_int_equal(at.hi, 18);
-	/* All new batches are acknowledged and gone when the waiting ones are: nothing counts twice, no id repeats. */
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 10, 10, 20 }), 0);
-	assert_int_equal(spool_trim(t.db, 0, 10), 0);
-	assert_int_equal(spool_trim(t.db, 10, 20), 0);
-	reopen();
-	assert_int_equal(spool_last_id(t.db), 20);
-	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
-	assert_int_equal(lag.records, 0);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 20 }), 0);
-	append_all(21, 22, SPOOL_LIFE, 1000);
-	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
-	assert_int_equal(lag.records, 20);
+	assert_int_equal(at, 9);
 }
 
 /* A file of another version is refused, with its version and what to do; nothing in it changes. */
@@ -482,7 +444,7 @@ static void read_by_another(void **state)
 	append_all(4, 5, SPOOL_LIFE, 100);
 	assert_int_equal(spool_size(reader, &size), 0);
 	assert_int_equal(size.batches, 5);
-	assert_int_equal(spool_sink_move(reader, "a", &(struct spool_offset){ .cursor = 1 }), -EROFS);
+	assert_int_equal(spool_sink_move(reader, "a", 1), -EROFS);
 	spool_db_close(reader);
 }
 
@@ -501,8 +463,8 @@ static void backlog_leaves_the_log_small(void **state)
 
 		assert_int_equal(next(id - 1), id);
 		assert_int_equal(spool_begin(t.db), 0);
-		assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = id }), 0);
-		assert_int_equal(spool_trim(t.db, id - 1, id), 0);
+		assert_int_equal(spool_sink_move(t.db, "a", id), 0);
+		assert_int_equal(spool_trim(t.db, id), 0);
 		assert_int_equal(spool_commit(t.db), 0);
 		assert_int_equal(stat(wal, &st), 0);
 		most = st.st_size > most ? st.st_size : most;
@@ -518,7 +480,6 @@ int main(void)
 		TEST(backlog_leaves_the_log_small),
 		TEST(rolled_back),
 		TEST(cursors),
-		TEST(places_with_a_gap),
 		TEST(of_another_version),
 		TEST(room_is_made_of_samples_first),
 		TEST(nothing_left_to_take),
