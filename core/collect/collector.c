@@ -46,10 +46,10 @@ static int host_facts(struct collector *c)
 
 	if (uname(&name) < 0)
 		return -errno;
-	c->host_name = strdup(name.nodename);
+	snprintf(c->host_name, sizeof(c->host_name), "%s", name.nodename);
 	c->kernel = strdup(name.release);
 	c->cpus = cpus > 0 ? (uint64_t)cpus : 1;
-	return c->host_name && c->kernel ? 0 : -ENOMEM;
+	return c->kernel ? 0 : -ENOMEM;
 }
 
 static void free_list(struct skep_instance *inst)
@@ -97,7 +97,6 @@ static void destroy(struct collector *c)
 	collector_types_free(c);
 	verdict_close(&c->verdict);
 	pins_close(&c->pins);
-	free(c->host_name);
 	free(c->kernel);
 	c->magic = 0;
 	free(c);

@@ -93,7 +93,8 @@ struct collector {
 	struct collector_options options;
 	uint64_t start_ns, interval_ns;
 	char boot_id[CLOCK_BOOT_ID_SIZE];
-	char *host_name, *kernel;
+	char host_name[HOST_NAME_MAX + 1]; /* follows the host's: each tick looks */
+	char *kernel;
 	uint64_t cpus;
 	struct verdict verdict;
 	struct pins pins;

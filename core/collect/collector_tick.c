@@ -3,6 +3,10 @@
  * core/collect/collector_tick.c - the collector's housekeeping a few times a second, and the timer for batches that
  * become due.
  */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "core/base/log.h"
 #include "core/base/magic.h"
 #include "core/collect/collector_priv.h"
 
@@ -43,6 +47,18 @@ static void measure_lag(struct collector *c, uint64_t now_ns)
 	c->ticked_ns = now_ns;
 }
 
+/* cloud-init and DHCP name a host minutes after its boot. */
+static void look_at_host_name(struct collector *c)
+{
+	struct utsname name;
+
+	if (uname(&name) < 0 || strcmp(name.nodename, c->host_name) == 0 ||
+	    delivery_host_name(c->delivery, name.nodename) < 0)
+		return;
+	log_notice("this host is called \"%s\" from now on, before \"%s\"", name.nodename, c->host_name);
+	snprintf(c->host_name, sizeof(c->host_name), "%s", name.nodename);
+}
+
 /* The life-cycle probe first: the records of the processes whose ends it reports wait for the facets of the others. */
 void collector_drain(struct collector *c)
 {
@@ -58,6 +74,7 @@ static void on_tick(uv_timer_t *timer)
 	uint64_t now_ns = clock_boot_ns();
 
 	measure_lag(c, now_ns);
+	look_at_host_name(c);
 	collector_types_free(c);
 	if (c->running && !c->reload) /* a reload may be about to replace a failed instance */
 		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {

@@ -26,6 +26,18 @@ struct delivery *delivery_new(const struct batch_origin *origin, uint64_t batch_
 	return o->origin.boot_id && o->origin.host_name && o->origin.kernel ? o : delivery_free(o);
 }
 
+int delivery_host_name(struct delivery *o, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy)
+		return -ENOMEM;
+	delivery_close_all(o); /* their records were made under the name before */
+	free((char *)(uintptr_t)o->origin.host_name);
+	o->origin.host_name = copy;
+	return 0;
+}
+
 struct delivery *delivery_free(struct delivery *o)
 {
 	if (!o)

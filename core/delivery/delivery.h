@@ -115,6 +115,8 @@ struct delivery_spool_state {
 };
 void delivery_spool_state(const struct delivery *, struct delivery_spool_state *ret);
 
+/* The name of the host in batches from now on. 0 or -ENOMEM. */
+int delivery_host_name(struct delivery *, const char *name);
 void delivery_flush(struct delivery *);                  /* closes the open batches; the spool commits them soon */
 void delivery_tick(struct delivery *, uint64_t now_ns);  /* closes old batches, offers due ones */
 /* when to call delivery_tick; UINT64_MAX: no time is due */

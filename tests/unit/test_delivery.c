@@ -25,6 +25,7 @@ struct sink {
 	struct delivery_sink *s;
 	bool stuck;
 	uint64_t batches, records, last_id;
+	uint64_t renamed; /* records in batches of the host "node2" */
 };
 
 static struct {
@@ -47,6 +48,7 @@ static int submit(void *arg, const struct skep_batch *b)
 	s->last_id = b->id;
 	s->batches++;
 	s->records += b->n;
+	s->renamed += strcmp(b->host_name, "node2") == 0 ? b->n : 0;
 	return delivery_done(t.out, s->s, b, &answer, t.now_ns);
 }
 
@@ -129,6 +131,21 @@ static void by_number_and_by_age(void **state)
 	assert_int_equal(delivery_last_id(t.out), 4);
 	assert_true(delivery_sink_settled(t.sinks[0].s, 4));
 	assert_int_equal(delivery_bytes(t.out), 0);
+	t.out = delivery_free(t.out);
+}
+
+/* Records have the name that the host had when they were made. */
+static void a_host_is_renamed(void **state)
+{
+	(void)state;
+	open_out(64u << 20, 1);
+	emit(3, 0);
+	assert_int_equal(delivery_host_name(t.out, "node2"), 0);
+	emit(4, 0);
+	delivery_flush(t.out);
+	delivery_tick(t.out, t.now_ns);
+	assert_int_equal(t.sinks[0].records, 7);
+	assert_int_equal(t.sinks[0].renamed, 4);
 	t.out = delivery_free(t.out);
 }
 
@@ -316,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_number_and_by_age),
+		cmocka_unit_test(a_host_is_renamed),
 		cmocka_unit_test(long_texts_take_no_room_of_others), cmocka_unit_test(a_stuck_sink_pays_alone),
 		cmocka_unit_test(sinks_come_and_go),
 		cmocka_unit_test(a_sink_is_replaced),
