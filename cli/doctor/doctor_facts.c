@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <skep/mountinfo.h>
 #include <skep/pidns.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,32 +76,24 @@ static json_t *lockdown(const struct facts *f)
  */
 static void mounts(struct facts *f)
 {
-	char *line = NULL, *bpffs = NULL, *tracefs = NULL;
+	struct skep_mountinfo file = { .file = open_below(f, "/proc/self/mountinfo") };
 	bool v1 = false, v2 = false, v1_memory = false;
-	FILE *file = open_below(f, "/proc/self/mountinfo");
-	size_t room = 0;
+	char *bpffs = NULL, *tracefs = NULL;
+	struct skep_mount m;
 
-	while (file && getline(&line, &room, file) > 0) {
-		char at[4096], type[64] = "", super[1024] = "";
-		const char *rest = strstr(line, " - ");
-
-		if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", at) != 1 ||
-		    sscanf(rest + 3, "%63s %*s %1023s", type, super) < 1)
-			continue;
-		if (strcmp(type, "bpf") == 0 && !bpffs)
-			bpffs = strdup(at);
-		else if (strcmp(type, "tracefs") == 0 && !tracefs)
-			tracefs = strdup(at);
-		else if (strcmp(type, "cgroup2") == 0)
+	while (skep_mountinfo_next(&file, &m)) {
+		if (strcmp(m.type, "bpf") == 0 && !bpffs)
+			bpffs = strdup(m.path);
+		else if (strcmp(m.type, "tracefs") == 0 && !tracefs)
+			tracefs = strdup(m.path);
+		else if (strcmp(m.type, "cgroup2") == 0)
 			v2 = true;
-		else if (strcmp(type, "cgroup") == 0) {
+		else if (strcmp(m.type, "cgroup") == 0) {
 			v1 = true;
-			v1_memory |= strstr(super, "memory") != NULL;
+			v1_memory |= skep_mount_has(m.super_options, "memory");
 		}
 	}
-	if (file)
-		fclose(file);
-	free(line);
+	skep_mountinfo_close(&file);
 	put(f, "bpffs", text_or_null(bpffs));
 	put(f, "tracefs", text_or_null(tracefs));
 	put(f, "cgroup_mode", text_or_null(v1 && v2 ? "hybrid" : v2 ? "v2" : v1 ? "v1" : ""));

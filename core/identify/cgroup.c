@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <skep/hash.h>
+#include <skep/mountinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,98 +95,47 @@ struct cgroups {
 static int rank(unsigned of, const char *type, const char *super_options)
 {
 	static const char *const controllers[HIERARCHIES] = { "memory", "memory", "cpu" };
-	size_t n;
 
 	if (strcmp(type, "cgroup2") == 0)
 		return 2;
 	if (strcmp(type, "cgroup") != 0)
 		return 0;
-	for (const char *p = super_options; *p; p += n + (p[n] == ',')) {
-		n = strcspn(p, ",");
-		if (n == strlen(controllers[of]) && memcmp(p, controllers[of], n) == 0)
-			return 3;
-		if (of == IDS && n == 4 && memcmp(p, "pids", n) == 0)
-			return 1;
-	}
-	return 0;
+	if (skep_mount_has(super_options, controllers[of]))
+		return 3;
+	return of == IDS && skep_mount_has(super_options, "pids");
 }
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *s)
+static int set_hierarchy(struct hierarchy *h, int rank, const struct skep_mount *m)
 {
-	char *to = s;
-
-	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
-		    s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 4;
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
-}
-
-/* "/" is the hierarchy's root. "/.." lies outside our cgroup namespace, where skep cannot name cgroups. */
-static char *copy_root(const char *root)
-{
-	char *copy = strdup(strcmp(root, "/") == 0 || strncmp(root, "/..", 3) == 0 ? "" : root);
-
-	if (copy)
-		unescape(copy);
-	return copy;
-}
-
-static int set_hierarchy(struct hierarchy *h, int rank, bool unified, const char *mount, const char *root)
-{
-	char *copy = strdup(mount), *below = copy_root(root);
+	/* "/" is the hierarchy's root. "/.." lies outside our cgroup namespace, where skep cannot name cgroups. */
+	bool whole = strcmp(m->root, "/") == 0 || strncmp(m->root, "/..", 3) == 0;
+	char *copy = strdup(m->path), *below = strdup(whole ? "" : m->root);
 
 	if (!copy || !below) {
 		free(copy);
 		free(below);
 		return -ENOMEM;
 	}
-	unescape(copy);
 	free(h->mount);
 	free(h->root);
-	*h = (struct hierarchy){ copy, below, unified, rank };
+	*h = (struct hierarchy){ .mount = copy, .root = below, .unified = strcmp(m->type, "cgroup2") == 0, .rank = rank };
 	return 0;
 }
 
 static void find_mounts(struct cgroups *c, const char *mountinfo)
 {
-	FILE *f = fopen(mountinfo, "re");
-	char *line = NULL;
-	size_t room = 0;
-	int err = 0;
+	struct skep_mountinfo file = { 0 };
+	struct skep_mount m;
+	int err = skep_mountinfo_open(&file, AT_FDCWD, mountinfo);
 
-	if (!f)
-		return;
-	while (!err && getline(&line, &room, f) > 0) {
-		/* 36 35 98:0 /root /mount options [optional]... - type source super-options */
-		char *save = NULL, *field = strtok_r(line, " \n", &save), *root, *at, *type, *super;
-
-		for (int i = 0; field && i < 3; i++)
-			field = strtok_r(NULL, " \n", &save);
-		root = field;
-		at = root ? strtok_r(NULL, " \n", &save) : NULL;
-		field = at;
-		while (field && strcmp(field, "-") != 0)
-			field = strtok_r(NULL, " \n", &save);
-		type = field ? strtok_r(NULL, " \n", &save) : NULL;
-		super = type && strtok_r(NULL, " \n", &save) ? strtok_r(NULL, " \n", &save) : NULL;
-		if (!at || !super)
-			continue;
+	while (!err && skep_mountinfo_next(&file, &m))
 		for (unsigned of = 0; !err && of < HIERARCHIES; of++) {
-			int r = rank(of, type, super);
+			int r = rank(of, m.type, m.super_options);
 
 			if (r > c->of[of].rank)
-				err = set_hierarchy(&c->of[of], r, strcmp(type, "cgroup2") == 0, at, root);
+				err = set_hierarchy(&c->of[of], r, &m);
 		}
-	}
-	free(line);
-	fclose(f);
+	skep_mountinfo_close(&file);
 }
 
 struct cgroups *cgroups_new(const char *mountinfo)

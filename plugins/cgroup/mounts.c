@@ -4,6 +4,8 @@
  * (hybrid).
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <skep/mountinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,29 +33,13 @@ const char *const cgroup_controller_names[CONTROLLERS] = {
 	[CTL_PRESSURE] = "",
 };
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
-		    s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 4;
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
-}
-
-static bool has_word(const char *list, const char *word, const char *separators)
+/* The words of the list stand between blanks. */
+static bool has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
 	while (*list) {
-		size_t n = strcspn(list, separators);
+		size_t n = strcspn(list, " \n");
 
 		if (n == len && memcmp(list, word, len) == 0)
 			return true;
@@ -62,11 +48,12 @@ static bool has_word(const char *list, const char *word, const char *separators)
 	return false;
 }
 
-static int set_mount(struct cgroup_mount *m, const char *root, const char *at, const char *top, int version)
+static int set_mount(struct cgroup_mount *m, const char *root, const struct skep_mount *found, int version)
 {
-	char *full, *below = strdup(strcmp(top, "/") == 0 || strncmp(top, "/..", 3) == 0 ? "" : top);
+	bool whole = strcmp(found->root, "/") == 0 || strncmp(found->root, "/..", 3) == 0;
+	char *full, *below = strdup(whole ? "" : found->root);
 
-	if (!below || asprintf(&full, "%s%s", root, at) < 0) {
+	if (!below || asprintf(&full, "%s%s", root, found->path) < 0) {
 		free(below);
 		return -ENOMEM;
 	}
@@ -94,65 +81,42 @@ static void v2_controllers(const char *root, const char *at, char *ret, size_t r
 	fclose(f);
 }
 
-static int take_mount(const char *root, const char *top, const char *at, const char *type, const char *super,
-		      struct cgroup_mounts *ret)
+/* version: of the mount */
+static int take_mount(const char *root, int version, const struct skep_mount *found, struct cgroup_mounts *ret)
 {
 	char v2[512] = "";
 	int err = 0;
 
-	if (strcmp(type, "cgroup2") == 0)
-		v2_controllers(root, at, v2, sizeof(v2));
-	else if (strcmp(type, "cgroup") != 0)
-		return 0;
+	if (version == 2)
+		v2_controllers(root, found->path, v2, sizeof(v2));
 	for (int c = 0; c < CONTROLLERS && !err; c++) {
 		struct cgroup_mount *m = &ret->of[c];
 
 		if (m->at) /* any mount works; a controller is in one hierarchy only */
 			continue;
-		if (strcmp(type, "cgroup2") == 0 && names[c].v2 &&
-		    (*names[c].v2 == '\0' || c == CTL_CPU || has_word(v2, names[c].v2, " \n"))) {
-			/* cpu.stat counts time without the controller too, but v1's file is better where it exists */
-			err = set_mount(m, root, at, top, 2);
-		} else if (strcmp(type, "cgroup") == 0 && names[c].v1 && has_word(super, names[c].v1, ",")) {
-			err = set_mount(m, root, at, top, 1);
-		}
+		/* cpu.stat counts time without the controller too, but v1's file is better where it exists */
+		if (version == 2 ? names[c].v2 && (*names[c].v2 == '\0' || c == CTL_CPU || has_word(v2, names[c].v2))
+				 : names[c].v1 && skep_mount_has(found->super_options, names[c].v1))
+			err = set_mount(m, root, found, version);
 	}
 	return err;
 }
 
 static int read_mounts(const char *root, int version, struct cgroup_mounts *ret)
 {
-	char *path, *line = NULL;
-	size_t room = 0;
-	int err = 0;
-	FILE *f;
+	struct skep_mountinfo file = { 0 };
+	struct skep_mount m;
+	char *path;
+	int err;
 
 	if (asprintf(&path, "%s/proc/self/mountinfo", root) < 0)
 		return -ENOMEM;
-	f = fopen(path, "re");
+	err = skep_mountinfo_open(&file, AT_FDCWD, path);
 	free(path);
-	if (!f)
-		return -errno;
-	while (!err && getline(&line, &room, f) > 0) {
-		/* 36 35 98:0 /root /mount options [optional]... - type source super-options */
-		char *save = NULL, *field = strtok_r(line, " \n", &save), *top, *at, *type, *super;
-
-		for (int i = 0; field && i < 3; i++)
-			field = strtok_r(NULL, " \n", &save);
-		top = field;
-		at = top ? strtok_r(NULL, " \n", &save) : NULL;
-		for (field = at; field && strcmp(field, "-") != 0;)
-			field = strtok_r(NULL, " \n", &save);
-		type = field ? strtok_r(NULL, " \n", &save) : NULL;
-		super = type && strtok_r(NULL, " \n", &save) ? strtok_r(NULL, " \n", &save) : NULL;
-		if (!super || strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0)
-			continue;
-		unescape(top);
-		unescape(at);
-		err = take_mount(root, top, at, type, super, ret);
-	}
-	free(line);
-	fclose(f);
+	while (!err && skep_mountinfo_next(&file, &m))
+		if (strcmp(m.type, version == 2 ? "cgroup2" : "cgroup") == 0)
+			err = take_mount(root, version, &m, ret);
+	skep_mountinfo_close(&file);
 	return err;
 }
 

@@ -157,14 +157,15 @@ static bool due(const struct host_probe *st, const struct mount *m, uint64_t now
 static void refresh(struct skep_instance *inst, struct host_probe *st)
 {
 	struct space *s = st->space;
-	struct text text;
+	struct skep_mountinfo file = { 0 };
 	uint32_t kept = 0;
 
 	/* skepd's own mounts; with another root those of the host's process 1, whose paths are below that root */
-	if (skep_text_read_at(&st->buffer, st->root,
-			      strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
+	if (skep_mountinfo_open(&file, st->root,
+				strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo"))
 		return;
-	mounts_parse(text, &s->mounts);
+	mounts_read(&file, &s->mounts);
+	skep_mountinfo_close(&file);
 	host_bad_line(st, s->mounts.bad);
 	if (s->mounts.left_out) {
 		st->host->counter_add(st->left_out, s->mounts.left_out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/mounts.c - /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+ * plugins/host/mounts.c - which of the mounts have space of their own.
  */
 #include "mounts.h"
 
@@ -21,113 +21,40 @@ static const char *const network[] = {
 	"lustre", "ncpfs", "nfs", "nfs4",   "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs",  "wekafs",
 };
 
-static bool one_of(struct text t, const char *const *list, size_t n)
+static bool one_of(const char *word, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (skep_text_is(t, list[i]))
+		if (strcmp(word, list[i]) == 0)
 			return true;
 	return false;
 }
-#define ONE_OF(t_, list_) one_of(t_, list_, sizeof(list_) / sizeof((list_)[0]))
+#define ONE_OF(word_, list_) one_of(word_, list_, sizeof(list_) / sizeof((list_)[0]))
 
-static bool octal(const char *at, char *ret)
+/* Copies a name, which must fit. */
+static bool copy(const char *from, char *to, size_t size)
 {
-	unsigned v = 0;
+	size_t len = strlen(from);
 
-	for (unsigned i = 0; i < 3; i++) {
-		if (at[i] < '0' || at[i] > '7')
-			return false;
-		v = v * 8 + (unsigned)(at[i] - '0');
-	}
-	if (v == 0 || v > 255)
-		return false;
-	*ret = (char)v;
-	return true;
+	if (len < size)
+		memcpy(to, from, len + 1);
+	return len < size;
 }
 
-/* The kernel writes blanks, tabs, newlines and backslashes as \040, \011, \012, \134. */
-static bool unescape(struct text t, char *to, size_t size)
+enum mount_kind mount_kind_of(const struct skep_mount *m, struct mount *ret)
 {
-	size_t n = 0;
-
-	while (t.at < t.end) {
-		if (n + 1 >= size)
-			return false;
-		if (*t.at == '\\' && skep_text_len(t) >= 4 && octal(t.at + 1, &to[n])) {
-			t.at += 4;
-			n++;
-		} else if (*t.at == '\0') {
-			return false;
-		} else {
-			to[n++] = *t.at++;
-		}
-	}
-	to[n] = '\0';
-	return true;
-}
-
-/* "254:1" */
-static bool device_number(struct text t, uint32_t *ret_major, uint32_t *ret_minor)
-{
-	const char *colon = memchr(t.at, ':', skep_text_len(t));
-	struct text high, low;
-	uint64_t major, minor;
-
-	if (!colon)
-		return false;
-	high = (struct text){ t.at, colon };
-	low = (struct text){ colon + 1, t.end };
-	if (!skep_text_u64(&high, &major) || !skep_text_u64(&low, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
-		return false;
-	*ret_major = (uint32_t)major;
-	*ret_minor = (uint32_t)minor;
-	return true;
-}
-
-/* "ro", or "ro,..." */
-static bool is_readonly(struct text options)
-{
-	return skep_text_skip(&options, "ro") && (options.at == options.end || *options.at == ',');
-}
-
-/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue */
-enum mount_kind mount_line(struct text line, struct mount *ret)
-{
-	struct text number, root, path, options, word, type, source, super;
-	uint64_t id, parent;
-	uint32_t major, minor;
-
-	if (!skep_text_u64(&line, &id) || !skep_text_u64(&line, &parent) || !skep_text_word(&line, &number) ||
-	    !skep_text_word(&line, &root) || !skep_text_word(&line, &path) || !skep_text_word(&line, &options) ||
-	    !device_number(number, &major, &minor))
-		return MOUNT_BAD;
-	do {
-		if (!skep_text_word(&line, &word))
-			return MOUNT_BAD;
-	} while (!skep_text_is(word, "-"));
-	/* type, source and super block options; an empty source is an empty word: two blanks */
-	if (!skep_text_word(&line, &type) || !skep_text_word(&line, &source))
-		return MOUNT_BAD;
-	if (!skep_text_word(&line, &super)) {
-		super = source;
-		source = (struct text){ source.at, source.at };
-	}
-	if (path.at[0] != '/')
-		return MOUNT_BAD;
 	/* /sys/fs/cgroup of cgroups v1 is a tmpfs that holds no files */
-	if (skep_text_skip(&path, "/sys/") || skep_text_skip(&path, "/proc/"))
+	if (strncmp(m->path, "/sys/", 5) == 0 || strncmp(m->path, "/proc/", 6) == 0)
 		return MOUNT_PSEUDO;
 	/* in a container the root overlay is its only disk space */
-	if (ONE_OF(type, pseudo) && !(skep_text_is(type, "overlay") && skep_text_is(path, "/")))
+	if (ONE_OF(m->type, pseudo) && !(strcmp(m->type, "overlay") == 0 && strcmp(m->path, "/") == 0))
 		return MOUNT_PSEUDO;
-	if (skep_text_len(type) >= sizeof(ret->type) || !unescape(path, ret->path, sizeof(ret->path)) ||
-	    !unescape(source, ret->device, sizeof(ret->device)))
+	if (!copy(m->type, ret->type, sizeof(ret->type)) || !copy(m->path, ret->path, sizeof(ret->path)) ||
+	    !copy(m->source, ret->device, sizeof(ret->device)))
 		return MOUNT_TOO_LONG;
-	skep_text_copy(type, ret->type, sizeof(ret->type));
-	ret->major = major;
-	ret->minor = minor;
-	ret->readonly = is_readonly(options) || is_readonly(super);
-	ret->network = ONE_OF(type, network) || skep_text_skip(&type, "fuse.");
+	ret->major = m->major;
+	ret->minor = m->minor;
+	ret->readonly = skep_mount_has(m->options, "ro") || skep_mount_has(m->super_options, "ro");
+	ret->network = ONE_OF(m->type, network) || strncmp(m->type, "fuse.", 5) == 0;
 	return MOUNT_REAL;
 }
 
@@ -162,18 +89,15 @@ static void keep(struct mounts *m, const struct mount *one)
 		m->mount[m->n++] = *one;
 }
 
-void mounts_parse(struct text t, struct mounts *m)
+void mounts_read(struct skep_mountinfo *file, struct mounts *m)
 {
-	struct text line;
+	struct skep_mount found;
 	struct mount one;
 
 	m->n = 0;
-	m->bad = m->left_out = 0;
-	while (skep_text_line(&t, &line))
-		switch (mount_line(line, &one)) {
-		case MOUNT_BAD:
-			m->bad++;
-			break;
+	m->left_out = 0;
+	while (skep_mountinfo_next(file, &found))
+		switch (mount_kind_of(&found, &one)) {
 		case MOUNT_PSEUDO:
 			break;
 		case MOUNT_TOO_LONG:
@@ -183,4 +107,5 @@ void mounts_parse(struct text t, struct mounts *m)
 			keep(m, &one);
 			break;
 		}
+	m->bad = file->bad;
 }

@@ -5,7 +5,7 @@
 #ifndef SKEP_HOST_MOUNTS_H
 #define SKEP_HOST_MOUNTS_H
 
-#include "sdk/probe/text.h"
+#include <skep/mountinfo.h>
 
 #define MOUNT_MOST 256u
 #define MOUNT_PATH 512u
@@ -19,10 +19,10 @@ struct mount {
 	bool network; /* statvfs() asks a server: may take long, or hang for ever */
 };
 
-enum mount_kind { MOUNT_BAD, MOUNT_PSEUDO, MOUNT_REAL, MOUNT_TOO_LONG };
+enum mount_kind { MOUNT_PSEUDO, MOUNT_REAL, MOUNT_TOO_LONG };
 
-/* One line of /proc/self/mountinfo. Touches ret only where it is MOUNT_REAL. */
-enum mount_kind mount_line(struct text line, struct mount *ret);
+/* ret is whole only where the mount is MOUNT_REAL. */
+enum mount_kind mount_kind_of(const struct skep_mount *, struct mount *ret);
 
 struct mounts {
 	uint32_t n;
@@ -30,6 +30,6 @@ struct mounts {
 	struct mount mount[MOUNT_MOST];
 };
 /* Each file system once, by the first of its mounts. */
-void mounts_parse(struct text, struct mounts *);
+void mounts_read(struct skep_mountinfo *, struct mounts *);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "plugins/host/task_time.skel.h"
+#include "sdk/probe/text.h"
 
 struct task_time {
 	struct task_time_bpf *bpf; /* NULL: `file` is the source */
@@ -21,58 +22,34 @@ struct task_time {
 	int file;
 };
 
-/* "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct" */
-bool task_time_mount(struct text line, struct text *ret_path)
+bool task_time_mount(const struct skep_mount *m)
 {
-	struct text word, type, options = { 0 };
-	unsigned n = 0;
-
-	while (skep_text_word(&line, &word)) {
-		if (n == 3 && !skep_text_is(word, "/"))
-			return false; /* a part of the hierarchy: a container's */
-		if (n == 4)
-			*ret_path = word;
-		if (n > 5 && skep_text_is(word, "-"))
-			break;
-		n++;
-	}
-	if (n < 6 || !skep_text_word(&line, &type) || !skep_text_is(type, "cgroup"))
-		return false;
-	while (skep_text_word(&line, &word))
-		options = word;
-	while (options.at < options.end) {
-		const char *comma = memchr(options.at, ',', skep_text_len(options));
-		struct text one = { options.at, comma ? comma : options.end };
-
-		if (skep_text_is(one, "cpuacct"))
-			return true;
-		options.at = comma ? comma + 1 : options.end;
-	}
-	return false;
+	return strcmp(m->type, "cgroup") == 0 && skep_mount_has(m->super_options, "cpuacct") &&
+	       strcmp(m->root, "/") == 0;
 }
 
 /* -1: no such hierarchy is mounted. */
-static int open_file(int root, struct text_buffer *buffer)
+static int open_file(int root)
 {
-	struct text all, line, where = { 0 };
+	struct skep_mountinfo file = { 0 };
+	struct skep_mount m;
 	char path[4096];
+	int fd = -1;
 
-	if (skep_text_read_at(buffer, root, "proc/1/mountinfo", &all) &&
-	    skep_text_read_at(buffer, root, "proc/self/mountinfo", &all))
+	if (skep_mountinfo_open(&file, root, "proc/1/mountinfo") &&
+	    skep_mountinfo_open(&file, root, "proc/self/mountinfo"))
 		return -1;
-	while (skep_text_line(&all, &line)) {
-		if (!task_time_mount(line, &where) || skep_text_len(where) < 2)
-			continue;
+	while (fd < 0 && skep_mountinfo_next(&file, &m))
 		/*
 		 * a cgroup namespace shows its own cgroup as the root; only the real root has this file
 		 * (cgroup1_base_files)
 		 */
-		if (skep_text_format(path, sizeof(path), "%.*s/release_agent", (int)skep_text_len(where) - 1, where.at + 1) &&
+		if (task_time_mount(&m) && skep_text_format(path, sizeof(path), ".%s/release_agent", m.path) &&
 		    faccessat(root, path, F_OK, 0) == 0 &&
-		    skep_text_format(path, sizeof(path), "%.*s/cpuacct.usage", (int)skep_text_len(where) - 1, where.at + 1))
-			return openat(root, path, O_RDONLY | O_CLOEXEC);
-	}
-	return -1;
+		    skep_text_format(path, sizeof(path), ".%s/cpuacct.usage", m.path))
+			fd = openat(root, path, O_RDONLY | O_CLOEXEC);
+	skep_mountinfo_close(&file);
+	return fd;
 }
 
 static int load(struct task_time *b)
@@ -89,7 +66,7 @@ static int load(struct task_time *b)
 	return task_time_read(b, &ns);
 }
 
-struct task_time *task_time_new(bool variable, int root, struct text_buffer *buffer, const char **ret_why)
+struct task_time *task_time_new(bool variable, int root, const char **ret_why)
 {
 	struct task_time *b = calloc(1, sizeof(*b));
 	int err = -ENOENT;
@@ -98,7 +75,7 @@ struct task_time *task_time_new(bool variable, int root, struct text_buffer *buf
 		*ret_why = "out of memory";
 		return NULL;
 	}
-	b->file = open_file(root, buffer);
+	b->file = open_file(root);
 	if (b->file >= 0)
 		return b;
 	if (variable)

@@ -8,7 +8,7 @@
 #define TASK_TIME_CPUS 64u /* CPUs whose sums one run of the program adds */
 
 #ifndef __bpf__
-#include "sdk/probe/text.h"
+#include <skep/mountinfo.h>
 
 struct task_time;
 
@@ -16,15 +16,15 @@ struct task_time;
  * variable: a BPF program can read the kernel's variable (struct cpu_accounting.task_time).  root: the folder with proc
  * and sys.  NULL: this kernel offers no source, or skepd lacks the privilege; *ret_why is the reason.
  */
-struct task_time *task_time_new(bool variable, int root, struct text_buffer *, const char **ret_why);
+struct task_time *task_time_new(bool variable, int root, const char **ret_why);
 struct task_time *task_time_free(struct task_time *);
 /* Since the boot, in ns, over all CPUs. 0 or a negative errno. */
 int task_time_read(struct task_time *, uint64_t *ret_ns);
 /* The source, for the signal's text. */
 const char *task_time_how(const struct task_time *);
 
-/* A line of mountinfo. true: the whole hierarchy of cgroup v1's cpuacct, mounted at *ret_path. */
-bool task_time_mount(struct text line, struct text *ret_path);
+/* true: the whole hierarchy of cgroup v1's cpuacct */
+bool task_time_mount(const struct skep_mount *);
 #endif
 
 #endif

@@ -160,7 +160,7 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 		return err;
 	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
 	st->cpu_sum.steal_is_part = a.steal_time;
-	st->task_time = task_time_new(a.task_time, st->root, &st->buffer, &no_wakeup);
+	st->task_time = task_time_new(a.task_time, st->root, &no_wakeup);
 	report_signals(inst, st, &a, no_wakeup);
 
 	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);

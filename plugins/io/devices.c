@@ -251,5 +251,5 @@ void io_devices_sample(struct skep_instance *inst, struct io_probe *st, uint64_t
 		return;
 	}
 	post_ledger(inst, st, now_ns);
-	st->host->counter_set(st->c_bad_lines, st->disks.bad_lines + st->filesystems.bad_lines);
+	st->host->counter_set(st->c_bad_lines, st->disks.bad_lines + st->filesystems.mounts.bad);
 }

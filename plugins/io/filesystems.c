@@ -72,7 +72,7 @@ static void say(struct skep_instance *inst, struct io_probe *st)
 void io_filesystems_sample(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
 {
 	struct filesystems *t = &st->filesystems;
-	bool first = !t->mountinfo;
+	bool first = !t->mounts.file;
 	int err;
 
 	if (!st->opt_filesystems)

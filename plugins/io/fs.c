@@ -9,7 +9,7 @@
 #include "fs.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,29 +66,6 @@ bool fs_has_counters(const struct fs *f)
 	return f->kind->counters;
 }
 
-int mountinfo_parse(char *line, struct mount_line *ret)
-{
-	struct mount_line m = { 0 };
-	char *word[6], *save = NULL, *at;
-
-	/* 36 35 0:45 / /mnt/nfs rw,noatime shared:1 - nfs4 server:/export rw,vers=4.2 */
-	word[0] = strtok_r(line, " \n", &save);
-	for (size_t i = 1; i < 6; i++)
-		word[i] = word[i - 1] ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!word[5] || sscanf(word[2], "%" SCNu32 ":%" SCNu32, &m.major, &m.minor) != 2)
-		return -EBADMSG;
-	do /* any number of optional fields */
-		at = strtok_r(NULL, " \n", &save);
-	while (at && strcmp(at, "-") != 0);
-	m.mount = word[4];
-	m.type = at ? strtok_r(NULL, " \n", &save) : NULL;
-	m.source = m.type ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!m.source)
-		return -EBADMSG;
-	*ret = m;
-	return 0;
-}
-
 static void fs_clear(struct fs *f)
 {
 	free(f->mount);
@@ -97,9 +74,9 @@ static void fs_clear(struct fs *f)
 	*f = (struct fs){ 0 };
 }
 
-static int fs_set(struct fs *f, const struct mount_line *m)
+static int fs_set(struct fs *f, const struct skep_mount *m)
 {
-	f->mount = strdup(m->mount);
+	f->mount = strdup(m->path);
 	f->source = strdup(m->source);
 	f->type = strdup(m->type);
 	if (!f->mount || !f->source || !f->type) {
@@ -110,7 +87,7 @@ static int fs_set(struct fs *f, const struct mount_line *m)
 }
 
 /* One super block may be mounted in many places: the first counts. */
-static int take_mount(struct filesystems *t, const struct mount_line *m, const struct fs_type *kind)
+static int take_mount(struct filesystems *t, const struct skep_mount *m, const struct fs_type *kind)
 {
 	int err;
 
@@ -120,8 +97,8 @@ static int take_mount(struct filesystems *t, const struct mount_line *m, const s
 		if (f->major != m->major || f->minor != m->minor || strcmp(f->type, m->type) != 0 ||
 		    strcmp(f->source, m->source) != 0)
 			continue;
-		if (!f->present && strcmp(f->mount, m->mount) != 0) {
-			char *mount = strdup(m->mount); /* mounted at another place now */
+		if (!f->present && strcmp(f->mount, m->path) != 0) {
+			char *mount = strdup(m->path); /* mounted at another place now */
 
 			if (!mount)
 				return -ENOMEM;
@@ -167,26 +144,21 @@ static void drop_absent(struct filesystems *t)
 
 static int read_mounts(struct filesystems *t)
 {
+	struct skep_mount m;
 	int err = 0;
 
-	rewind(t->mountinfo);
+	rewind(t->mounts.file);
 	for (size_t i = 0; i < t->n; i++)
 		t->at[i].present = false;
-	while (!err && getline(&t->line, &t->line_room, t->mountinfo) > 0) {
-		const struct fs_type *kind;
-		struct mount_line m;
+	while (!err && skep_mountinfo_next(&t->mounts, &m)) {
+		const struct fs_type *kind = type_of(m.type);
 
-		if (mountinfo_parse(t->line, &m)) {
-			t->bad_lines++;
-			continue;
-		}
-		kind = type_of(m.type);
 		if (kind)
 			err = take_mount(t, &m, kind);
 	}
-	if (!err && ferror(t->mountinfo))
+	if (!err && ferror(t->mounts.file))
 		err = -EIO;
-	clearerr(t->mountinfo);
+	clearerr(t->mounts.file);
 	if (!err)
 		drop_absent(t);
 	return err;
@@ -197,18 +169,19 @@ int filesystems_pass(struct filesystems *t, const char *root)
 	bool read_again = *root != '\0'; /* plain files of a test report no change */
 
 	t->changed = false;
-	if (!t->mountinfo) {
+	if (!t->mounts.file) {
 		char path[4096];
+		int err;
 
 		if ((size_t)snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root) >= sizeof(path))
 			return -ENAMETOOLONG;
-		t->mountinfo = fopen(path, "re");
-		if (!t->mountinfo)
-			return -errno;
+		err = skep_mountinfo_open(&t->mounts, AT_FDCWD, path);
+		if (err)
+			return err;
 		read_again = true;
 	}
 	if (!read_again) {
-		struct pollfd p = { .fd = fileno(t->mountinfo), .events = POLLPRI };
+		struct pollfd p = { .fd = fileno(t->mounts.file), .events = POLLPRI };
 
 		read_again = poll(&p, 1, 0) > 0;
 	}
@@ -230,7 +203,6 @@ void filesystems_free(struct filesystems *t)
 		fs_clear(&t->at[i]);
 	free(t->at);
 	free(t->line);
-	if (t->mountinfo)
-		fclose(t->mountinfo);
+	skep_mountinfo_close(&t->mounts);
 	*t = (struct filesystems){ 0 };
 }

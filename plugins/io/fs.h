@@ -6,6 +6,7 @@
 #ifndef SKEP_IO_FS_H
 #define SKEP_IO_FS_H
 
+#include <skep/mountinfo.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ struct fs_counters {
 struct fs_type;
 
 struct fs {
-	char *mount, *source, *type; /* as in mountinfo: blanks are \040 */
+	char *mount, *source, *type;
 	const struct fs_type *kind;
 	uint32_t major, minor; /* of its super block */
 	bool present, counted; /* this pass found the mount; and its counters */
@@ -35,10 +36,9 @@ struct fs {
 struct filesystems {
 	struct fs *at;
 	size_t n, room;
-	FILE *mountinfo;
-	char *line;
+	struct skep_mountinfo mounts;
+	char *line; /* of a client's file */
 	size_t line_room;
-	uint64_t bad_lines;
 	bool changed; /* this pass found or missed a mount */
 	bool begun;   /* after the first pass */
 };
@@ -48,13 +48,6 @@ int filesystems_pass(struct filesystems *, const char *root);
 void filesystems_free(struct filesystems *);
 const char *fs_class(const struct fs *); /* "network" "parallel" "fuse" "shared" */
 bool fs_has_counters(const struct fs *);  /* does a client of that type have readable counters? */
-
-/* Parses a line of mountinfo: cuts it up and returns pointers into it. 0 or -EBADMSG. */
-struct mount_line {
-	uint32_t major, minor;
-	char *mount, *type, *source;
-};
-int mountinfo_parse(char *line, struct mount_line *ret);
 
 /* fs_stats.c: read a whole file of a client, and skip mounts that are not in the table. */
 void fs_read_nfs(struct filesystems *, FILE *);  /* /proc/self/mountstats */

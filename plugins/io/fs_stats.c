@@ -21,25 +21,28 @@
 
 /* ---- NFS -------------------------------------------------------------------- */
 
-static struct fs *by_mount(struct filesystems *t, const char *mount, size_t len)
+static struct fs *by_mount(struct filesystems *t, const char *mount)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (strlen(t->at[i].mount) == len && memcmp(t->at[i].mount, mount, len) == 0 &&
-		    strncmp(t->at[i].type, "nfs", 3) == 0)
+		if (strcmp(t->at[i].mount, mount) == 0 && strncmp(t->at[i].type, "nfs", 3) == 0)
 			return &t->at[i];
 	return NULL;
 }
 
-/* "device SOURCE mounted on MOUNT with fstype TYPE statvers=1.1" */
-static struct fs *nfs_device(struct filesystems *t, const char *line)
+/* "device SOURCE mounted on MOUNT with fstype TYPE statvers=1.1", escaped as in mountinfo */
+static struct fs *nfs_device(struct filesystems *t, char *line)
 {
-	const char *mount = strstr(line, " mounted on "), *end;
+	char *mount = strstr(line, " mounted on "), *end;
 
 	if (!mount)
 		return NULL;
 	mount += strlen(" mounted on ");
 	end = strstr(mount, " with fstype ");
-	return end ? by_mount(t, mount, (size_t)(end - mount)) : NULL;
+	if (!end)
+		return NULL;
+	*end = '\0';
+	skep_mountinfo_unescape(mount);
+	return by_mount(t, mount);
 }
 
 /* "READ: operations transmissions timeouts bytes_sent bytes_received queue_ms rtt_ms execute_ms [errors]" */
@@ -72,7 +75,7 @@ void fs_read_nfs(struct filesystems *t, FILE *file)
 	bool operations = false;
 
 	while (getline(&t->line, &t->line_room, file) > 0) {
-		const char *at = t->line + strspn(t->line, " \t"), *colon;
+		char *at = t->line + strspn(t->line, " \t"), *colon;
 		uint64_t read_bytes, write_bytes;
 
 		if (strncmp(at, "device ", 7) == 0) {

@@ -65,9 +65,11 @@ static void lines(struct text t, bool disk)
 
 static void mounts(struct text t)
 {
+	struct skep_mountinfo file = { .file = fmemopen((void *)(uintptr_t)t.at, skep_text_len(t), "r") };
 	static struct mounts m;
 
-	mounts_parse(t, &m);
+	mounts_read(&file, &m); /* of no file: nothing */
+	skep_mountinfo_close(&file);
 	check(m.n <= MOUNT_MOST);
 	for (uint32_t i = 0; i < m.n; i++)
 		check(m.mount[i].path[0] == '/' && strlen(m.mount[i].path) < MOUNT_PATH &&

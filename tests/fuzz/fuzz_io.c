@@ -30,10 +30,17 @@ static void diskstats(char *line)
 static void mountinfo(char *line)
 {
 	const char *end = line + strlen(line);
-	struct mount_line m;
+	struct skep_mount m;
 
-	if (mountinfo_parse(line, &m) == 0 &&
-	    (m.mount + strlen(m.mount) > end || m.type + strlen(m.type) > end || m.source + strlen(m.source) > end))
+	if (skep_mountinfo_line(line, &m))
+		return;
+	for (size_t i = 0; i < 6; i++) {
+		const char *text = (const char *[]){ m.root, m.path, m.options, m.type, m.source, m.super_options }[i];
+
+		if (text < line || text + strlen(text) > end)
+			abort();
+	}
+	if (m.path[0] != '/' || (skep_mount_has(m.options, "ro") && !strstr(m.options, "ro")))
 		abort();
 }
 
@@ -45,8 +52,8 @@ static void client(unsigned which, FILE *f)
 		"1 1 0:3 / /lustre rw - lustre a@tcp:/scratch rw\n1 1 0:4 / /ceph rw - ceph a:/ rw\n";
 	struct filesystems t = { 0 };
 
-	t.mountinfo = fmemopen((void *)(uintptr_t)mounts, sizeof(mounts) - 1, "r");
-	if (!t.mountinfo || filesystems_pass(&t, "/nonexistent") || t.n != 4)
+	t.mounts.file = fmemopen((void *)(uintptr_t)mounts, sizeof(mounts) - 1, "r");
+	if (!t.mounts.file || filesystems_pass(&t, "/nonexistent") || t.n != 4)
 		abort();
 	switch (which) {
 	case 0:
