@@ -60,6 +60,15 @@ static const struct {
 	/* containerd, nerdctl */
 	{ "/default/" C1, "container:containerd:" C1 },
 	{ "/k8s.io/" C1, "container:containerd:" C1 },
+	{ "/default/demo", "container:containerd:demo" },
+	{ "/default/demo/child", "container:containerd:demo" },
+	{ "/moby/web1", "container:containerd:web1" },
+	{ "/moby/" C1, "container:containerd:" C1 },
+	{ "/k8s.io/probe-7", "container:containerd:probe-7" },
+	{ "/default", "" },
+	{ "/user.slice/default/demo", "slice:systemd:user.slice" }, /* a folder of a user's own */
+	{ "/default/a b", "" },
+	{ "/buildkit/5x1yv5ebzfl2bd7i3sivgpqd2", "container:buildkit:5x1yv5ebzfl2bd7i3sivgpqd2" },
 	{ "/system.slice/nerdctl-" C1 ".scope",
 	  "container:containerd:" C1 " unit:systemd:nerdctl-" C1 ".scope slice:systemd:system.slice" },
 	{ "/system.slice/containerd.service", "unit:systemd:containerd.service slice:systemd:system.slice" },
@@ -145,6 +154,14 @@ static const struct {
 	  "container:ecs:" C1 " pod:ecs:" TASK " unit:systemd:docker-" C1 ".scope slice:systemd:ecstasks-" TASK
 	  ".slice" },
 
+	/* Garden, Mesos, one in another */
+	{ "/garden/" POD, "container:garden:" POD },
+	{ "/garden/good/" POD "/x", "container:garden:" POD },
+	{ "/system.slice/garden/4abd7a8f-41cb-4b7d-5d1d-6b7a", "container:garden:4abd7a8f-41cb-4b7d-5d1d-6b7a slice:systemd:system.slice" },
+	{ "/mesos/" POD, "container:mesos:" POD },
+	{ "/mesos/" POD "/mesos/4a4e0a3c-33a9-4f5c-9d54-6e7f1c1f2a10", "container:mesos:4a4e0a3c-33a9-4f5c-9d54-6e7f1c1f2a10" },
+	{ "/mesos/agent", "" },
+
 	/* LXC, LXD, Incus, Proxmox */
 	{ "/lxc/web01", "container:lxc:web01" },
 	{ "/lxc/101/ns/system.slice/nginx.service",
@@ -175,6 +192,10 @@ static const struct {
 	  "container:libvirt-qemu:vm-7 unit:systemd:machine-qemu\\x2d1\\x2dvm\\x2d7.scope slice:systemd:machine.slice" },
 	{ "/machine.slice/machine-lxc\\x2d4711\\x2dweb.scope/libvirt",
 	  "container:libvirt-lxc:web unit:systemd:machine-lxc\\x2d4711\\x2dweb.scope slice:systemd:machine.slice" },
+
+	{ "/machine/qemu-1-vm-7.libvirt-qemu/emulator", "container:libvirt-qemu:vm-7" },
+	{ "/machine/lxc-4711-web.libvirt-lxc", "container:libvirt-lxc:web" },
+	{ "/firecracker/551e7604-e35c-42b3-b825-416853441234", "container:firecracker:551e7604-e35c-42b3-b825-416853441234" },
 
 	/* Apptainer, Singularity */
 	{ "/system.slice/apptainer-4711.scope",
