@@ -337,6 +337,7 @@ static void approx_out(struct json_stream *o, uint64_t approx)
 		{ APPROX_START, "start" },
 		{ APPROX_EXEC, "exec" },
 		{ APPROX_ARGV, "argv" },
+		{ APPROX_ENVIRON, "environ" },
 	};
 
 	json_stream_open(o, "approx", '[');

@@ -11,6 +11,7 @@
 #include "cli/base/text.h"
 #include "cli/report/reason.h"
 #include "cli/report/report_parts.h"
+#include "core/process/records.h"
 
 #define NAMES_SHOWN    6
 /* wait4 rounds down to microseconds for each process that it adds up; the sum may differ by this much. */
@@ -120,6 +121,23 @@ int report_losses(const struct report *r)
 	if (rc == 0 && r->lake->n_losses == 0)
 		rc = print_loss_totals(r);
 	return rc;
+}
+
+int report_environ(const struct report *r)
+{
+	const struct paint *p = &r->paint;
+	char number[HUMAN_SIZE];
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->lake->n_processes; i++)
+		n += (r->lake->processes[i].approx & APPROX_ENVIRON) != 0;
+	if (n == 0)
+		return 0;
+	fputc('\n', p->out);
+	return paint_taken(p, INK_YELLOW, paint_glyph(p, "⚠ ", "! "), 2,
+			   text_format("skep did not search the environment of %s program%s to its end (it reads 64 KiB), and sees no SKEP_TASK "
+				       "behind that; pass fewer variables, or begin the task with \"skep run --task\"",
+				       human_count(n, number), n == 1 ? "" : "s"));
 }
 
 /* ---- processes that had not ended ----------------------------------------- */

@@ -30,6 +30,7 @@ int report_failures(const struct report *);
 int report_advice(const struct report *);   /* what to change, at most three */
 /* report_notes.c */
 int report_losses(const struct report *);   /* lost records and missing processes, prominently */
+int report_environ(const struct report *);  /* environments that skep did not search to their end */
 int report_unended(const struct report *);  /* still running, zombies, ends not seen */
 int report_accuracy(const struct report *); /* the last line */
 

@@ -59,6 +59,8 @@ static int print_all(const struct report *r, const struct paint_style *style)
 	rc = report_head(r);
 	if (rc == 0)
 		rc = report_losses(r);
+	if (rc == 0)
+		rc = report_environ(r);
 	if (rc == 0 && failed)
 		rc = report_failures(r);
 	if (rc == 0)

@@ -18,6 +18,7 @@
 #define APPROX_START 32u     /* the process began before skep recorded it: counters may include that time */
 #define APPROX_ARGV 128u     /* the arguments could not be read: argv is empty, not "no arguments" */
 #define APPROX_EXEC 64u      /* the exec record was lost: exe, argv come from /proc or are missing */
+#define APPROX_ENVIRON 256u  /* the environment was not searched to its end: task and environ may be missing */
 
 struct record_process {
 	struct skep_upid upid, parent_upid;

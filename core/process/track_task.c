@@ -390,6 +390,8 @@ void track_environ(struct track *t, struct proc *p, const struct skep_str *envir
 	char room[TASK_NAME_MOST];
 
 	p->flags = boundary ? p->flags | PROC_BOUNDARY : p->flags & ~PROC_BOUNDARY;
+	if (environ->total > environ->len)
+		p->approx |= APPROX_ENVIRON;
 	if (environ->len || p->environ)
 		note_others(t, p, environ);
 	if (task.ptr) {

@@ -213,7 +213,8 @@ struct skep_process_exec {
 	struct skep_str argv;     /* list; secrets already redacted */
 	/*
 	 * list, "NAME=value": the variables of its environment that the probe's options name, and at a boundary those
-	 * of skep_host.boundaries; secrets already redacted. A probe may cut an entry: SKEP_ENVIRON_CUT
+	 * of skep_host.boundaries; secrets already redacted. A probe may cut an entry: SKEP_ENVIRON_CUT.
+	 * total > len: the probe did not search the environment to its end, so variables may be missing
 	 */
 	struct skep_str environ;
 	/*

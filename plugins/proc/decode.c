@@ -139,6 +139,7 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 		rec.argv.total = rec.argv.len;
 	/* Picks by our names, as the kernel side may be a previous skepd's with other names. */
 	rec.environ = proc_environ_text(inst, st, at + r->argv_len, r->environ_len);
+	rec.environ.total += (r->flags & PROC_EXEC_ENVIRON_FAULT) != 0;
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
 	return 0;
 }

@@ -107,6 +107,7 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 		return;
 	}
 	rec->environ = proc_environ_text(inst, st, text->environ.ptr, text->environ.len);
+	rec->environ.total += text->environ.total > text->environ.len;
 	/* without the right to read an environment the host has none, and no process names nothing */
 	if (text->environ.len && text->environ.total == text->environ.len)
 		rec->flags |= SKEP_LIVE_BOUNDARY;

@@ -165,7 +165,7 @@ static struct reports *losses(void)
 	for (unsigned i = 0; i < 40; i++)
 		reports_add(r, 0, "true", "true", 100 + i * 200, 101 + i * 200, 1);
 	p = reports_add(r, 0, "sshd", "sshd -D", 300, 0, 20);
-	p->approx = APPROX_COUNTERS;
+	p->approx = APPROX_COUNTERS | APPROX_ENVIRON;
 	p = reports_add(r, 0, "worker", "worker --one", 400, 9000, 510);
 	p->state = "zombie";
 	p = reports_add(r, 0, "worker", "worker --two", 420, 9100, 510);

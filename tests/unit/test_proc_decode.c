@@ -351,9 +351,11 @@ static void names_of_boundaries(void **state)
 	r->flags |= PROC_EXEC_BOUNDARY;
 	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
 	assert_true(got.exec.flags & SKEP_EXEC_BOUNDARY);
+	assert_int_equal(got.exec.environ.total, got.exec.environ.len);
 	r->flags |= PROC_EXEC_ENVIRON_FAULT;
 	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
 	assert_false(got.exec.flags & SKEP_EXEC_BOUNDARY);
+	assert_true(got.exec.environ.total > got.exec.environ.len);
 	free(r);
 	st.opt_environ = NULL;
 }

@@ -82,6 +82,24 @@ static void other_variables(void **state)
 	assert_int_equal(fixture_image(&f, 20, 2)->r.environ.len, 0);
 }
 
+/* The image says so whose environment the probe did not search to its end. */
+static void an_environment_too_large(void **state)
+{
+	struct skep_process_exec rec = {
+		.comm = str("x"), .exe = str("/bin/x"), .argv = { "x", 2, 2 }, .environ = { "SKEP_TASK=a", 12, 13 }
+	};
+
+	(void)state;
+	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 20, 20, T0 + 10, &rec);
+	EXEC(T0 + 30, 20, T0 + 10, 6, "SKEP_TASK=a");
+	end(T0 + 40, 20, T0 + 10, 0, 100);
+	fixture_settle(&f);
+	assert_string_equal(fixture_image(&f, 20, 1)->task, "a");
+	assert_true(fixture_image(&f, 20, 1)->r.approx & APPROX_ENVIRON);
+	assert_false(fixture_image(&f, 20, 2)->r.approx & APPROX_ENVIRON);
+}
+
 static void begins_and_ends_with_its_root(void **state)
 {
 	(void)state;
@@ -337,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HOST(begins_and_ends_with_its_root),
 		HOST(other_variables),
+		HOST(an_environment_too_large),
 		HOST(two_of_a_name_are_two),
 		HOST(another_within_and_one_after_another),
 		HOST(waits_for_the_dead_not_for_the_living),
