@@ -67,10 +67,15 @@ static bool starts(const struct word *word, const char *prefix)
 	return word->len >= len && memcmp(word->ptr, prefix, len) == 0;
 }
 
+static bool is_text(const struct word *word, const char *text)
+{
+	return word->len == strlen(text) && starts(word, text);
+}
+
 static bool in_list(char **list, const struct word *word)
 {
 	for (; list && *list; list++)
-		if (strlen(*list) == word->len && memcmp(*list, word->ptr, word->len) == 0)
+		if (is_text(word, *list))
 			return true;
 	return false;
 }
@@ -660,9 +665,12 @@ static void begin(struct walk *walk, struct word exe, struct word filename, stru
 		walk->program = memory;
 		return;
 	}
-	if (base.len == 0) {
+	if (base.len == 0 || is_text(&base, "/") || is_text(&base, "...")) {
 		/* No path: uses the path given to exec, then argv[0], which may be any text. */
-		walk->program = filename.len ? filename : memchr(argv0.ptr, ' ', argv0.len) ? word_of(NULL, 0) : argv0;
+		if (!says_nothing(&filename))
+			walk->program = filename;
+		else if (!memchr(argv0.ptr, ' ', argv0.len))
+			walk->program = argv0;
 		return;
 	}
 	walk->program = exe;

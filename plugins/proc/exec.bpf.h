@@ -149,6 +149,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	struct mm_struct *mm = its->mm;
 	struct pid *thread_pid = its->thread_pid;
 	struct kernfs_node *node;
+	struct dentry *dentry;
 	struct proc_exec *rec;
 	struct buffer *b;
 	struct file *exe;
@@ -189,7 +190,9 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	__builtin_memcpy(rec->comm, comm, sizeof(rec->comm));
 	b->walk.off = 0;
 	exe = mm->exe_file;
-	skep_path_from(&b->walk, exe->f_path.dentry, exe->f_path.mnt, fs->root.dentry, fs->root.mnt);
+	dentry = exe->f_path.dentry;
+	skep_path_from(&b->walk, dentry, exe->f_path.mnt, fs->root.dentry, fs->root.mnt);
+	skep_path_unhashed(&b->walk, dentry->d_hash.pprev, dentry->d_parent);
 	walk_path(buffer);
 	rec->exe_len = b->walk.off;
 	rec->flags = b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
@@ -234,7 +237,9 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		parent_of_excluded(buffer);
 
 	off = b->walk.off;
-	skep_path_from(&b->walk, fs->pwd.dentry, fs->pwd.mnt, fs->root.dentry, fs->root.mnt);
+	dentry = fs->pwd.dentry;
+	skep_path_from(&b->walk, dentry, fs->pwd.mnt, fs->root.dentry, fs->root.mnt);
+	skep_path_unhashed(&b->walk, dentry->d_hash.pprev, dentry->d_parent);
 	walk_path(buffer);
 	rec->cwd_len = b->walk.off - off;
 	rec->flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;

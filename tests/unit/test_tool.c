@@ -375,7 +375,12 @@ static void test_paths(void **state)
 	check(tools, "", "", "", "", "?", false);
 	check(tools, "/usr/bin/a\x1b[31mb", "", "", "", "a?[31mb", false);
 	check(tools, "/usr/bin/a\xc2\x9b" "31mb", "", "", "", "a??31mb", false);
-	check(tools, "/", "", "", "", "/", false);
+	/* No name: a file of no folder, or of a folder that moved away. */
+	check(tools, "/", "", "", "", "?", false);
+	check(tools, "/", "/dev/fd/3", "samtools|sort", "3", "samtools sort", false);
+	check(tools, "...", "/opt/bin/bwa", "bwa|mem", "bwa", "bwa mem", false);
+	check(tools, ".../bin/samtools", "/dev/fd/3", "samtools|sort", "3", "samtools sort", false);
+	check(tools, "/memfd:samtools (deleted)", "/dev/fd/3", "x|sort", "3", "memfd:samtools", false);
 }
 
 static void test_long_names(void **state)

@@ -7,6 +7,12 @@
  * It goes up to a root, through mounts, like prepend_path() (fs/d_path.c).  The helper bpf_d_path() cannot replace the
  * walk: the kernel refuses it in tp_btf programs, and it does not report where it stopped.
  *
+ * The path is the one that /proc/PID/exe and cwd show to a reader with the same root: d_path() puts " (deleted)" behind
+ * a path whose last name was removed, and prints a file that never was in a folder as "/memfd:NAME (deleted)".  Outside
+ * the root, or in a mount that was detached, both go up to the top of the mount tree ("(unreachable)" is of getcwd()
+ * alone).  They differ for a folder that was moved out of the bind mount that leads to it: d_path() prints "/", and this
+ * walk the names up to the file system's root, as a path whose beginning is missing.
+ *
  * The state of the walk is in a map and not in registers.  So every step looks the same to the verifier, which need
  * not follow each combination of branches of the steps before.  With the state in registers, 64 steps exceed its limit
  * of a million instructions.  skep_path_step() is a function of its own, so that the back-edge of the loop around it
@@ -37,9 +43,11 @@ struct skep_walk {
 	__u32 off;      /* offset in data of the next component */
 	__u32 limit;    /* no component begins beyond this offset */
 	__u32 cut;      /* 1: the walk ended before the root */
-	__u32 reserved;
+	__u32 deleted;  /* 1: " (deleted)" follows the first component */
 	struct skep_walk_dentry here;
 };
+
+#define SKEP_PATH_DELETED " (deleted)"
 
 static __always_inline __u64 skep_path_mnt_root(__u64 mnt)
 {
@@ -92,7 +100,7 @@ static __always_inline int skep_path_up(struct skep_walk *w, char *data, __u32 r
 		struct mount *up = BPF_CORE_READ(m, mnt_parent);
 
 		if (up == m) {
-			w->cut = 0; /* the top of the mount tree: outside the process's root, or not mounted (memfd) */
+			w->cut = 0; /* the top of the mount tree: outside the process's root, or a detached mount */
 			return 1;
 		}
 		w->dentry = (__u64)BPF_CORE_READ(m, mnt_mountpoint);
@@ -109,18 +117,25 @@ static __always_inline int skep_path_up(struct skep_walk *w, char *data, __u32 r
 		w->here.name = (__u64)BPF_CORE_READ((struct dentry *)dentry, d_name.name);
 		w->here.hash_len = ~0ull;
 	}
-	if (dentry == w->here.parent) {
-		w->cut = 0;
-		return 1;
-	}
 	if (off > w->limit)
 		return 1;
 	n = skep_path_name(w, data + (off & (room - 1)));
 	if (n <= 0)
 		return 1;
-	w->off = off + n;
+	if (dentry == w->here.parent) {
+		if (n == 2)
+			return 1; /* "/": the root of a file system, which the mount does not show */
+		w->cut = 0; /* a file that never was in a folder: memfd */
+	}
+	off += n;
+	if (w->deleted) {
+		__builtin_memcpy(data + ((off - 1) & (room - 1)), SKEP_PATH_DELETED, sizeof(SKEP_PATH_DELETED));
+		off += sizeof(SKEP_PATH_DELETED) - 1;
+		w->deleted = 0;
+	}
+	w->off = off;
 	w->dentry = w->here.parent;
-	return 0;
+	return !w->cut;
 }
 
 /* Like skep_path_up(), but not inlined. */
@@ -140,13 +155,25 @@ static __always_inline void skep_path_from(struct skep_walk *w, struct dentry *d
 	w->mnt_root = skep_path_mnt_root(w->mnt);
 	w->limit = w->off + SKEP_PATH_MAX - SKEP_PATH_NAME;
 	w->cut = 1;
+	w->deleted = 0;
+}
+
+/*
+ * After skep_path_from(): whether d_path() calls the file deleted, by d_hash.pprev and d_parent of its dentry.  No name
+ * leads to the root of a file system either.
+ */
+static __always_inline void skep_path_unhashed(struct skep_walk *w, void *pprev, struct dentry *parent)
+{
+	w->deleted = !pprev && (w->dentry != (__u64)parent || w->dentry != w->mnt_root);
 }
 
 /* The same for addresses of paths. */
 static __always_inline void skep_path_begin(struct skep_walk *w, struct path *path, struct path *root)
 {
-	skep_path_from(w, BPF_CORE_READ(path, dentry), BPF_CORE_READ(path, mnt), BPF_CORE_READ(root, dentry),
-		       BPF_CORE_READ(root, mnt));
+	struct dentry *dentry = BPF_CORE_READ(path, dentry);
+
+	skep_path_from(w, dentry, BPF_CORE_READ(path, mnt), BPF_CORE_READ(root, dentry), BPF_CORE_READ(root, mnt));
+	skep_path_unhashed(w, BPF_CORE_READ(dentry, d_hash.pprev), BPF_CORE_READ(dentry, d_parent));
 }
 
 static __always_inline void skep_path_walk(struct skep_walk *w, char *data, __u32 room)
