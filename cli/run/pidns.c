@@ -47,11 +47,14 @@ int pidns_open(int *ret)
 	return 0;
 }
 
-uint32_t pidns_self(int fd)
+int pidns_self(int fd, uint32_t *ret)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.test.prog_fd = (uint32_t)fd;
-	return syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)) < 0 ? 0 : attr.test.retval;
+	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)) < 0)
+		return -errno;
+	*ret = attr.test.retval;
+	return 0;
 }

@@ -13,7 +13,7 @@
  * pids are the kernel's.  0 or -errno.
  */
 int pidns_open(int *ret);
-/* The caller's pid in the initial pid namespace; 0: not known. Async-signal-safe. */
-uint32_t pidns_self(int fd);
+/* *ret: the caller's pid in the initial pid namespace.  0 or -errno.  Async-signal-safe. */
+int pidns_self(int fd, uint32_t *ret);
 
 #endif

@@ -505,16 +505,38 @@ static int watch(struct run *run)
 	return err;
 }
 
+/* Without CMD's pid in the initial pid namespace, skep would take no record for one of this run. */
+static int say_no_pid(struct run *run, int err, const struct privilege_facts *facts)
+{
+	bool old = facts->kernel_major == 5 && facts->kernel_minor < 10;
+	char why[160];
+
+	spawn_close(&run->spawn); /* CMD ends at its gate */
+	if (old)
+		snprintf(why, sizeof(why), "that needs Linux 5.10, and this kernel is %s", facts->release);
+	else if (err == -ESRCH)
+		snprintf(why, sizeof(why), "the process that asks for it ended");
+	else
+		snprintf(why, sizeof(why), "bpf(2), which tells it, failed: %s", strerror(-err));
+	skep_say("run",
+		 "cannot record in this pid namespace (a container has one), so the command has not started: the kernel "
+		 "reports the command by its pid on the host, and skep cannot learn this pid: %s; run skep in the host's pid "
+		 "namespace (docker run --pid=host; in Kubernetes hostPID: true)", why);
+	if (!old && (err == -EPERM || err == -EACCES))
+		privilege_explain(facts, stderr);
+	return SKEP_EXIT_PRIVILEGE;
+}
+
 /*
  * Forks CMD, which waits at its gate.  Call this before the collector starts, while skep is small and has no threads:
  * the kernel counts the memory of the forked parent in ru_maxrss of the program that the child execs
  * (setmax_mm_hiwater_rss() in exec_mmap()).
  */
-static int fork_command(struct run *run)
+static int fork_command(struct run *run, const struct privilege_facts *facts)
 {
 	char **environment = NULL, traceparent[SKEP_TRACEPARENT_SIZE] = "";
 	const char *set[] = { "SKEP_RUN", run->id, NULL, traceparent, NULL };
-	int err = 0, pidns = -1;
+	int err = 0, no_pid = 0, pidns = -1;
 
 	run_id_new(run->id); /* skepd's id, of the same length, may replace it */
 	if (run->options.otlp) {
@@ -524,16 +546,18 @@ static int fork_command(struct run *run)
 	if (!err)
 		err = spawn_environment(set, &environment);
 	if (!err && !run->daemon)
-		err = pidns_open(&pidns);
+		no_pid = pidns_open(&pidns);
 	witness_start(&run->witness); /* without one, CMD gets some signals twice */
-	if (!err)
+	if (!err && !no_pid)
 		err = spawn_start(&run->inherited, run->options.command, environment, pidns, &run->spawn);
 	free(environment); /* the child has its own copy */
+	if (!err && pidns >= 0)
+		no_pid = spawn_root(&run->spawn);
 	if (pidns >= 0)
 		close(pidns);
 	if (err)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot start a process: %s", strerror(-err));
-	return SKEP_EXIT_OK;
+	return no_pid ? say_no_pid(run, no_pid, facts) : SKEP_EXIT_OK;
 }
 
 /* The caller's trace context for a run that skepd collects: skepd's sinks may send it. */
@@ -755,7 +779,7 @@ static int execute(struct run *run, int argc, char **argv)
 		run->live = NULL;
 	if (signals_take(&run->signal_fd) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));
-	code = fork_command(run);
+	code = fork_command(run, &facts);
 	if (!code)
 		code = run->daemon ? start_loop(run) : start_collector(run, &facts);
 	if (code && run->spawn.pid)

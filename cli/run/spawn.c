@@ -175,6 +175,12 @@ out:
 	return err;
 }
 
+/* The child's first report, in a pid namespace of our own. */
+struct root {
+	int err; /* 0 or -errno of pidns_self() */
+	uint32_t pid;
+};
+
 /*
  * Between fork and exec of a process that may have threads: only system calls are safe.
  * execvpe is safe, too: glibc 2.24 and later builds its paths on the stack.
@@ -187,9 +193,10 @@ child(const struct spawn_inherited *inherited, char *const argv[], char *const e
 	int err;
 
 	if (pidns >= 0) {
-		uint32_t pid = pidns_self(pidns);
+		struct root root = { 0 };
 
-		if (write(report, &pid, sizeof(pid)) != sizeof(pid))
+		root.err = pidns_self(pidns, &root.pid);
+		if (write(report, &root, sizeof(root)) != sizeof(root))
 			_exit(EXIT_FAILURE);
 	}
 	do
@@ -217,20 +224,6 @@ static void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
-}
-
-/* The child's first report, in a pid namespace of our own. */
-static int read_root(int report, pid_t *ret)
-{
-	struct pollfd ready = { .fd = report, .events = POLLIN };
-	uint32_t pid = 0;
-
-	while (poll(&ready, 1, ROOT_MS) < 0 && errno == EINTR)
-		continue;
-	if (read(report, &pid, sizeof(pid)) != sizeof(pid) || pid == 0)
-		return -ESRCH;
-	*ret = (pid_t)pid;
-	return 0;
 }
 
 int spawn_start(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int pidns,
@@ -263,11 +256,6 @@ int spawn_start(const struct spawn_inherited *inherited, char *const argv[], cha
 		err = -errno;
 		goto out;
 	}
-	if (pidns >= 0) {
-		err = read_root(spawn.report, &spawn.root);
-		if (err < 0)
-			goto out;
-	}
 	*ret = spawn;
 out:
 	for (int i = 0; i < 2; i++) {
@@ -277,6 +265,20 @@ out:
 	if (err)
 		spawn_close(&spawn);
 	return err;
+}
+
+int spawn_root(struct spawn *spawn)
+{
+	struct pollfd ready = { .fd = spawn->report, .events = POLLIN };
+	struct root root;
+
+	while (poll(&ready, 1, ROOT_MS) < 0 && errno == EINTR)
+		continue;
+	if (read(spawn->report, &root, sizeof(root)) != sizeof(root))
+		return -ESRCH;
+	if (root.err == 0)
+		spawn->root = (pid_t)root.pid;
+	return root.err;
 }
 
 int spawn_release(struct spawn *spawn, const char *run_id)

@@ -22,7 +22,7 @@ struct spawn_inherited {
 
 struct spawn {
 	pid_t pid;  /* 0: none, or reaped */
-	pid_t root; /* the pid by which the kernel reports it: another one in a pid namespace of our own */
+	pid_t root; /* the pid by which the kernel reports it: in a pid namespace of our own spawn_root() asks for it */
 	int pidfd;  /* readable when the command has ended; -1: none */
 	int gate;   /* write end; closed without a byte: the child leaves */
 	int report; /* read end: errno of a failed exec */
@@ -45,6 +45,8 @@ int spawn_environment(const char *const *set, char ***ret);
  * pids are the kernel's.  0 or -errno.
  */
 int spawn_start(const struct spawn_inherited *, char *const argv[], char *const envp[], int pidns, struct spawn *ret);
+/* Call this once where pidns is not -1: sets `root`.  0, -ESRCH if the child has ended, or -errno of pidns_self(). */
+int spawn_root(struct spawn *);
 /*
  * Releases the child: it execs the command, searched in PATH as a shell does.  run_id: an id that is known only after
  * the fork; it replaces the value, of the same length, of SKEP_RUN in the child's environment.  NULL: the value stays.

@@ -99,6 +99,29 @@ static void gate_holds_until_released(void **state)
 	free(file);
 }
 
+/* A kernel that does not tell the pid: here since the descriptor is of no BPF program. */
+static void a_pid_that_the_kernel_does_not_tell(void **state)
+{
+	char *file = temporary("untold"), *argv[] = { (char *)"touch", file, NULL };
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct spawn spawn;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(spawn_start(&inherited, argv, environ, fd, &spawn), 0);
+	assert_in_range(-spawn_root(&spawn), 1, 4095);
+	spawn_close(&spawn);
+	assert_int_equal(access(file, F_OK), -1);
+	/* a child that has ended before it could ask */
+	assert_int_equal(spawn_start(&inherited, argv, environ, -1, &spawn), 0);
+	kill(spawn.pid, SIGKILL);
+	assert_int_equal(spawn_root(&spawn), -ESRCH);
+	spawn_close(&spawn);
+	assert_int_equal(access(file, F_OK), -1);
+	close(fd);
+	free(file);
+}
+
 static void closing_the_gate_sends_the_child_away(void **state)
 {
 	char *file = temporary("away"), *argv[] = { (char *)"touch", file, NULL };
@@ -289,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gate_holds_until_released),
 		cmocka_unit_test(closing_the_gate_sends_the_child_away),
+		cmocka_unit_test(a_pid_that_the_kernel_does_not_tell),
 		cmocka_unit_test(status_comes_through),
 		cmocka_unit_test(exec_that_fails_says_why),
 		cmocka_unit_test(script_without_interpreter_line_runs_by_sh),
