@@ -14,6 +14,7 @@
 
 #include "cli/base/skep.h"
 #include "cli/filter/filter_processes.h"
+#include "core/identify/cgroup.h"
 #include "core/identify/container.h"
 #include "core/identify/reader.h"
 #include "core/identify/redact.h"
@@ -124,7 +125,7 @@ static int read_cgroup(int dir, struct look *l, struct filter_process *p)
 	int best_rank = 0;
 	char *save = NULL;
 
-	if (read_small(dir, "cgroup", l->room, sizeof(l->room)) <= 0)
+	if (cgroup_own_namespace() || read_small(dir, "cgroup", l->room, sizeof(l->room)) <= 0)
 		return 0;
 	for (char *line = strtok_r(l->room, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;

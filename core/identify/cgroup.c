@@ -33,6 +33,8 @@
 #define MISSING_NS 60000000000u
 #define LIMIT_LEVELS 8u /* levels of the hierarchy at whose limits skep looks for one cgroup */
 #define LIMIT_READS 3u
+#define INITIAL_NAMESPACE "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
+#define ROOT_ID 1u /* of the root of each hierarchy */
 
 struct entry {
 	struct entry *hash_next;
@@ -66,6 +68,7 @@ struct hierarchy {
 	char *mount; /* its mount point; NULL: none found */
 	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */
 	bool unified; /* cgroup v2 */
+	bool inner;   /* begins at our cgroup namespace's root, whose path in records is another one: no walk */
 	int rank;
 };
 
@@ -107,7 +110,7 @@ static int rank(unsigned of, const char *type, const char *super_options)
 
 static int set_hierarchy(struct hierarchy *h, int rank, const struct skep_mount *m)
 {
-	/* "/" is the hierarchy's root. "/.." lies outside our cgroup namespace, where skep cannot name cgroups. */
+	/* "/" is the hierarchy's root; so is "/../..", seen from a cgroup namespace, unless the hierarchy is `inner`. */
 	bool whole = strcmp(m->root, "/") == 0 || strncmp(m->root, "/..", 3) == 0;
 	char *copy = strdup(m->path), *below = strdup(whole ? "" : m->root);
 
@@ -138,6 +141,24 @@ static void find_mounts(struct cgroups *c, const char *mountinfo)
 	skep_mountinfo_close(&file);
 }
 
+bool cgroup_own_namespace(void)
+{
+	char link[64];
+	ssize_t n = readlink("/proc/self/ns/cgroup", link, sizeof(link) - 1);
+
+	if (n < 0)
+		return false;
+	link[n] = '\0';
+	return strcmp(link, INITIAL_NAMESPACE) != 0;
+}
+
+static bool is_inner(const struct hierarchy *h)
+{
+	struct stat st;
+
+	return h->mount && cgroup_own_namespace() && stat(h->mount, &st) == 0 && st.st_ino != ROOT_ID;
+}
+
 struct cgroups *cgroups_new(const char *mountinfo)
 {
 	struct cgroups *c = calloc(1, sizeof(*c));
@@ -148,6 +169,7 @@ struct cgroups *cgroups_new(const char *mountinfo)
 	c->host.milli_cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 	c->host.memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	find_mounts(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
+	c->of[IDS].inner = !mountinfo && is_inner(&c->of[IDS]);
 	return c;
 }
 
@@ -418,7 +440,7 @@ static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 	struct entry *e = id ? find(c, id) : NULL;
 	struct asked *a = asked_at(c, id);
 
-	if (e || id == 0 || !c->of[IDS].mount)
+	if (e || id == 0 || !c->of[IDS].mount || c->of[IDS].inner)
 		return e;
 	if (a->id != id)
 		*a = (struct asked){ .id = id, .walk = c->begun + 1 };

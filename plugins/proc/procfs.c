@@ -21,6 +21,8 @@
 
 #include "state.h"
 
+#define CGROUP_NS_INITIAL "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
+
 bool proc_alive(uint32_t pid)
 {
 	char path[32];
@@ -31,12 +33,16 @@ bool proc_alive(uint32_t pid)
 	return access(path, F_OK) == 0;
 }
 
+/* pid 0: our own */
 static struct skep_str link_of(uint32_t pid, const char *what, char *ret, size_t room)
 {
 	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
+	else
+		snprintf(path, sizeof(path), "/proc/self/%s", what);
 	n = readlink(path, ret, room - 1);
 	if (n < 0)
 		n = 0;
@@ -53,11 +59,19 @@ static bool same_process(uint32_t pid, uint64_t start_ns)
 	return at && strtoull(at, NULL, 10) == skep_start_ticks(start_ns);
 }
 
+/* There /proc names cgroups from the namespace's root; the host finds the kernel's name by the id. */
+static bool own_cgroup_namespace(void)
+{
+	char link[64];
+
+	return link_of(0, "ns/cgroup", link, sizeof(link)).len && strcmp(link, CGROUP_NS_INITIAL) != 0;
+}
+
 /* The line of the memory controller in hybrid and v1, else "0::". */
 static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 {
 	struct skep_str found = { 0 };
-	ssize_t n = skep_procfile_read(pid, "cgroup", ret, room - 1);
+	ssize_t n = own_cgroup_namespace() ? 0 : skep_procfile_read(pid, "cgroup", ret, room - 1);
 	char *line, *next;
 
 	if (n <= 0)

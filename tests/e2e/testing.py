@@ -71,11 +71,11 @@ def wait_for(daemon, log, words, count=1):
         sys.exit("FAIL - skepd does not say '%s':\n%s" % (words, text(log)[-3000:]))
 
 
-def start(conf, log, *options, behind=()):
-    """A skepd that collects, behind a command such as unshare. Its log may already have the lines of earlier ones."""
+def start(conf, log, *options, within=()):
+    """A skepd that collects. Its log may already have the lines of earlier ones. within: a program that starts it."""
     with open(log, "a") as f:
         earlier = text(log).count(" collects: ")
-        daemon = subprocess.Popen([*behind, SKEPD, *options, "-c", conf], stdout=subprocess.DEVNULL, stderr=f)
+        daemon = subprocess.Popen([*within, SKEPD, *options, "-c", conf], stdout=subprocess.DEVNULL, stderr=f)
     atexit.register(lambda: (daemon.kill(), daemon.wait()))  # also when a check ends this program
     wait_for(daemon, log, " collects: ", earlier + 1)
     return daemon

@@ -31,7 +31,7 @@ def host_name():
     json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"}, "probes": [{"plugin": "proc", "required": True}],
                "sinks": [{"plugin": "file", "path": OUT}, {"plugin": "lake", "path": WORK + "/lake", "max_bytes": "64MiB"}]}, open(CONF, "w"))
     os.environ["SKEP_SOCKET"] = WORK + "/ctl"
-    daemon = testing.start(CONF, LOG, behind=["unshare", "--uts"])
+    daemon = testing.start(CONF, LOG, within=["unshare", "--uts"])
     run = [SKEP, "run", "--no-report", "--no-live", "--lake", WORK + "/lake"]  # the skepd of that lake records
     subprocess.run([*run, "--name", "before", "--", "true"], check=True)
     subprocess.run(["nsenter", "-t", str(daemon.pid), "--uts", "hostname", "renamed-later"], check=True)

@@ -1,14 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""namespace.py - `skep run` gives the same report inside a namespace of each kind as outside. A child that clone()
-gives to another process (CLONE_PARENT) belongs to the run of the process that made it.
+"""namespace.py - `skep run` gives the same report inside a namespace of each kind as outside: by itself, beside a skepd
+outside, and beside a skepd that is inside. A child that clone() gives to another process (CLONE_PARENT) belongs to the
+run of the process that made it.
 
 Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. Argument: a folder to work in, which has the program `clone`. Prints a line
 per check.
 """
+import contextlib
+import ctypes
 import datetime
+import errno
 import json
 import os
+import re
+import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -23,6 +31,17 @@ REPORT = WORK + "/report.json"
 LOOP = ["sh", "-c", 'for i in 1 2 3; do sh -c "exit 3$i"; done; sleep .3']
 BEHIND = [SKEP, "run", "--no-report", "--no-live", "--json", REPORT]
 OWN = ["--lake", WORK + "/lake"]
+PID = ["unshare", "--pid", "--fork"]
+TIME = ["unshare", "--time", "--boottime", "1000000", "--monotonic", "400000", "--fork"]
+USER = ["unshare", "--user", "--map-root-user"]
+# As in most containers: a cgroup namespace, and a hierarchy that is mounted inside it.
+OF_MEMORY = [line.split() for line in open("/proc/self/mountinfo") if re.search(r" - cgroup2? \S+ \S*memory", line)]
+KIND, HIERARCHY = ("cgroup -o memory", OF_MEMORY[0][4]) if OF_MEMORY else ("cgroup2", "/sys/fs/cgroup")
+CONTAINER = ["unshare", "--cgroup", "--mount", "sh", "-c",
+             f'umount -l {HIERARCHY} && mount -t {KIND} none {HIERARCHY} && exec "$@"', "sh"]
+# A namespace of each kind.
+EACH = (("time", TIME), ("user", USER), ("cgroup", ["unshare", "--cgroup"]), ("mount", ["unshare", "--mount"]),
+        ("network", ["unshare", "--net"]), ("pid", [*PID, "--mount-proc"]))
 
 
 def shape(report):
@@ -32,43 +51,77 @@ def shape(report):
                    p["cgroup"], p["tool"]) for p in report["processes"] if p["last"])
 
 
-def run(before, argv):
+def run(before, argv, lake=OWN):
     if os.path.exists(REPORT):
         os.unlink(REPORT)
     began = time.time()
-    done = subprocess.run([*before, *BEHIND, *OWN, "--", *argv], capture_output=True, text=True)
+    done = subprocess.run([*before, *BEHIND, *lake, "--", *argv], capture_output=True, text=True)
     took = time.time() - began
     report = json.load(open(REPORT)) if done.returncode == 0 else None
     return done, report, began, took
 
 
-def namespaces():
-    outside = shape(run([], LOOP)[1])
+def moment(text):
+    return datetime.datetime.fromisoformat(text).timestamp()
+
+
+def as_outside(what, before, outside, lake=OWN):
+    """Runs LOOP there: the report has the processes of the run outside, and its times."""
+    done, report, began, took = run(before, LOOP, lake)
+    found = report and shape(report)
+    check(f"{what}: the processes of the same run outside", done.returncode == 0 and found == outside,
+          f"{done.returncode} {done.stderr} {found}, outside {outside}")
+    if not report:
+        return
+    begins = [moment(x["start"]) - began for x in [report["run"], *report["processes"]]]
+    check(f"{what}: the run and its processes begin when they begin, and it takes as long as it takes",
+          -0.1 < min(begins) and max(begins) < took and 0.3 <= report["run"]["wall_ns"] / 1e9 <= took,
+          (begins, report["run"], took))
+
+
+def run_outside(lake=OWN):
+    outside = shape(run([], LOOP, lake)[1])
     check("outside: five processes", sorted(p[1] for p in outside) == [0, 0, 31, 32, 33], outside)
-    pid = ["unshare", "--pid", "--fork"]
+    return outside
+
+
+def namespaces():
+    outside = run_outside()
     ago = str(-int(min(60, time.clock_gettime(time.CLOCK_BOOTTIME) / 2)))  # no clock may begin below 0
-    for what, before in (("pid, with its own /proc", [*pid, "--mount-proc"]), ("pid, with the host's /proc", pid),
-                         ("pid in pid", [*pid, "--mount-proc", *pid, "--mount-proc"]),
-                         ("time, later", ["unshare", "--time", "--boottime", "1000000", "--monotonic", "400000", "--fork"]),
+    for what, before in (("pid, with its own /proc", [*PID, "--mount-proc"]), ("pid, with the host's /proc", PID),
+                         ("pid in pid", [*PID, "--mount-proc", *PID, "--mount-proc"]), ("time, later", TIME),
                          ("time, earlier", ["unshare", "--time", "--boottime", ago, "--monotonic", ago, "--fork"]),
-                         ("cgroup", ["unshare", "--cgroup"]), ("mount", ["unshare", "--mount"]),
+                         ("cgroup", ["unshare", "--cgroup"]),
+                         ("cgroup, with its own hierarchy", CONTAINER), ("mount", ["unshare", "--mount"]),
                          ("network, UTS and IPC", ["unshare", "--net", "--uts", "--ipc"]),
                          ("all but user", ["unshare", "--pid", "--fork", "--mount-proc", "--time", "--boottime", "5000",
                                            "--cgroup", "--mount", "--net", "--uts", "--ipc"])):
-        done, report, began, took = run(before, LOOP)
-        found = report and shape(report)
-        check(f"{what}: the processes of the same run outside", done.returncode == 0 and found == outside,
-              f"{done.returncode} {done.stderr} {found}, outside {outside}")
-        if not report:
-            continue
-        begins = [datetime.datetime.fromisoformat(x["start"]).timestamp() - began
-                  for x in [report["run"], *report["processes"]]]
-        check(f"{what}: the run and its processes begin when they begin, and it takes as long as it takes",
-              -0.1 < min(begins) and max(begins) < took and 0.3 <= report["run"]["wall_ns"] / 1e9 <= took,
-              (begins, report["run"], took))
-    done = run(["unshare", "--user", "--map-root-user"], ["touch", WORK + "/ran"])[0]
+        as_outside(what, before, outside)
+    done = run(USER, ["touch", WORK + "/ran"])[0]
     check("user: skep says why it cannot record, and the command does not start",
           done.returncode == 4 and "user namespace" in done.stderr and not os.path.exists(WORK + "/ran"), done)
+
+
+def refuses_test_runs(error):
+    """Puts this process behind a seccomp filter, as containers have one: bpf(BPF_PROG_TEST_RUN) fails with that error."""
+    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    code = ((0x20, 0, 0, 0), (0x15, 0, 3, number),  # load seccomp_data.nr; is it bpf?
+            (0x20, 0, 0, 16), (0x15, 0, 1, 10),  # load seccomp_data.args[0]; is it BPF_PROG_TEST_RUN?
+            (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7fff0000))  # return the error; allow
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    program = ctypes.create_string_buffer(struct.pack("HP", len(code), ctypes.addressof(filters)))  # struct sock_fprog
+    if ctypes.CDLL(None).prctl(22, ctypes.c_ulong(2), program, 0, 0) != 0:  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        os.abort()
+
+
+def no_pid():
+    """A kernel that does not tell CMD's pid in the initial pid namespace: before 5.10, or behind a filter."""
+    for what, error, words in (("a filter refuses", errno.EPERM, "seccomp filter"), ("not supported", 524, "bpf(2)")):
+        done = subprocess.run([*PID, "--mount-proc", *BEHIND, *OWN, "--", "touch", WORK + "/ran"], capture_output=True,
+                              text=True, preexec_fn=lambda: refuses_test_runs(error))
+        check(f"pid, {what}: skep says why it cannot record, and the command does not start",
+              done.returncode == 4 and "pid namespace" in done.stderr and "--pid=host" in done.stderr and
+              words in done.stderr and not os.path.exists(WORK + "/ran"), done)
 
 
 def clones(options, what, report):
@@ -90,14 +143,20 @@ def clones(options, what, report):
 
 
 DAEMONS = ["--lake", WORK + "/daemon-lake"]  # skep lets the skepd of that lake record
-CONF, LOG = WORK + "/conf", WORK + "/log"
+CONF, LOG, RECORDS = WORK + "/conf", WORK + "/log", WORK + "/records"
+BEGUN = "control: run "  # skepd logs each run that it begins for a client
+
+
+def configure():
+    with open(CONF, "w") as file:
+        json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"},
+                   "probes": [{"plugin": "proc", "required": True}],
+                   "sinks": [{"plugin": "lake", "path": WORK + "/daemon-lake", "max_bytes": "64MiB"},
+                             {"plugin": "file", "path": RECORDS}]}, file)
+    os.environ["SKEP_SOCKET"] = WORK + "/ctl"
 
 
 def beside_skepd():
-    json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"},
-               "probes": [{"plugin": "proc", "required": True}],
-               "sinks": [{"plugin": "lake", "path": WORK + "/daemon-lake", "max_bytes": "64MiB"}]}, open(CONF, "w"))
-    os.environ["SKEP_SOCKET"] = WORK + "/ctl"
     daemon = testing.start(CONF, LOG)
 
     def report():
@@ -110,20 +169,96 @@ def beside_skepd():
     clones(DAEMONS, "beside a skepd", report)
 
 
-def skepd_inside():
-    """skepd and skep run in one pid namespace, which is not the initial one."""
-    script = """"$1" -c "$2" 2>"$3" & until grep -q ' collects: ' "$3" || ! kill -0 $!; do sleep .1; done
-        shift 3; "$@"; echo $?; kill $!; wait $!"""
-    done = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh",
-                           testing.SKEPD, CONF, LOG + ".inside", *BEHIND, *DAEMONS, "--", *LOOP], capture_output=True,
-                          text=True)
-    codes = done.stdout.split() == ["0"] and sorted(p["exit_code"] for p in json.load(open(REPORT))["processes"] if p["last"])
-    check("beside a skepd in the same pid namespace: skep records by itself",
-          codes == [0, 0, 31, 32, 33], (done, codes))
+def runs_beside():
+    """skepd outside; skep run in a namespace of each kind."""
+    daemon = testing.start(CONF, LOG, "-v")
+    outside = run_outside(DAEMONS)
+    for what, before in EACH:
+        begun = testing.text(LOG).count(BEGUN)
+        as_outside(f"{what}, beside a skepd outside", before, outside, DAEMONS)
+        recorded = testing.text(LOG).count(BEGUN) - begun
+        check(f"{what}: {'skep run records by itself' if what == 'pid' else 'skepd records'}",
+              recorded == (what != "pid"), recorded)
+    testing.stop(daemon, LOG)
+
+
+@contextlib.contextmanager
+def skepd(within):
+    """A skepd inside: its pid here."""
+    log = LOG + ".inside"
+    open(log, "w").close()
+    outer = testing.start(CONF, log, "-v", within=within)
+    inner = outer.pid
+    if "--fork" in within:
+        inner = int(subprocess.run(["pgrep", "-P", str(outer.pid)], capture_output=True, text=True).stdout)
+    yield inner, log
+    os.kill(inner, signal.SIGTERM)
+    check(f"skepd: {' '.join(within)}: it ends", outer.wait(testing.PATIENCE) == 0, testing.text(log)[-3000:])
+
+
+def record_of(earlier):
+    """What skepd has recorded of a process that began before skepd."""
+    ends = testing.until(lambda: [r for r in testing.records(RECORDS, "process.exit") if r["pid"] == earlier and r["last"]])
+    keys = ("argv", "exe", "cwd", "uid", "cgroup", "exit_code", "start_ns")
+    return [[r.get(key) for key in keys] for r in ends or []]
+
+
+def skepds_inside():
+    """skepd in a namespace of each kind that lets it record; skep run outside."""
+    outside = None
+    for what, within in (("outside", []), *EACH[:1], *EACH[2:5], ("cgroup, with its own hierarchy", CONTAINER)):
+        if os.path.exists(RECORDS):
+            os.unlink(RECORDS)
+        began = time.time()
+        earlier = subprocess.Popen(["sh", "-c", "read x; exit 47"], stdin=subprocess.PIPE, cwd=WORK)
+        with skepd([*within, "--kill-child"] if "--fork" in within else within) as (_, log):
+            if not outside:
+                outside = run_outside(DAEMONS)
+            else:
+                as_outside(f"skepd in a namespace of its own: {what}", [], outside, DAEMONS)
+            check(f"{what}: skepd has recorded the run", testing.text(log).count(BEGUN) == 1, testing.text(log)[-3000:])
+            earlier.communicate(b"x\n")
+            found = record_of(earlier.pid)
+        if what == "outside":
+            want = found[0][:-1]
+        check(f"skepd: {what}: a process that began before skepd, as skepd outside records it",
+              [f[:-1] for f in found] == [want] and want[0], (found, want))
+        check(f"skepd: {what}: it began when it began",
+              found and -0.1 < moment(found[0][-1]) - began < time.time() - began, (found, began))
+    done = subprocess.run([*USER, testing.SKEPD, "-c", CONF], capture_output=True, text=True)
+    check("skepd in a user namespace: it says why it cannot record", done.returncode == 4 and "user namespace" in done.stderr,
+          done)
+
+
+def asked(request):
+    """skepd's answer to this client, a process of the initial pid namespace."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(WORK + "/ctl")
+        client.sendall(json.dumps(request).encode() + b"\n")
+        return json.loads(client.makefile().readline())
+
+
+def skepd_in_pid():
+    """skepd in a pid namespace of its own, where its pids are not the kernel's."""
+    with skepd([*PID, "--kill-child", "--mount-proc"]) as (pid, log):
+        there = ["nsenter", "--target", str(pid), "--pid", "--mount", "sh", "-c", 'cd "$0" && exec "$@"', os.getcwd()]
+        outside = run_outside()
+        for what, before in (("in its pid namespace", there), ("outside of it", []), ("in another one", [*PID, "--mount-proc"])):
+            as_outside(f"beside a skepd in a pid namespace, {what}", before, outside, DAEMONS)
+        check("skep run records by itself there", BEGUN not in testing.text(log), testing.text(log))
+        refused = "skepd runs in a pid namespace of its own"
+        done = subprocess.run([*there, SKEP, "run", "--task", "t", "--", "sh", "-c", "exit 9"], capture_output=True, text=True)
+        check("skepd refuses a task there, and the command runs", done.returncode == 9 and refused in done.stderr, done)
+        answer = asked({"request": "run_begin", "pid": 1, "argv": ["x"], "sink": "lake"})
+        check("skepd refuses a run there", answer["ok"] is False and refused in answer["error"], answer)
 
 
 namespaces()
+no_pid()
 clones(OWN, "skep run", lambda: json.load(open(REPORT)))
+configure()
 beside_skepd()
-skepd_inside()
+runs_beside()
+skepds_inside()
+skepd_in_pid()
 sys.exit(testing.failures != 0)
