@@ -5,6 +5,7 @@
 #include "cli/top/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ncurses.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,6 +89,17 @@ static void set_colours(void)
 	init_pair(COLOUR_CYAN, COLOR_CYAN, -1);
 }
 
+/*
+ * ncurses writes in a loop, or loses the rest of a frame (before 6.2), when another program has made the terminal
+ * non-blocking and it is full.  So it gets the terminal by an open file description of our own, with flags of its own.
+ */
+static int open_output(void)
+{
+	int fd = open("/proc/self/fd/1", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? STDOUT_FILENO : fd; /* after su, the terminal is another user's */
+}
+
 int screen_open(struct screen **ret, char *why, size_t why_size)
 {
 	struct sigaction action = { .sa_handler = on_winch };
@@ -104,7 +116,7 @@ int screen_open(struct screen **ret, char *why, size_t why_size)
 	use_env(FALSE); /* take_size() asks the terminal, and bounds the answer */
 	sigaction(SIGWINCH, &action, NULL); /* before newterm(), which then sets no handler of its own */
 	/* ncurses wants streams of the C library itself: it uses only their descriptors, which stay open */
-	out = fdopen(STDOUT_FILENO, "w");
+	out = fdopen(open_output(), "w");
 	in = fdopen(STDIN_FILENO, "r");
 	s->terminal = out && in ? newterm(NULL, out, in) : NULL;
 	if (!s->terminal) {

@@ -3,18 +3,25 @@
 """output.py - all that skep writes arrives whole, and skep reads all of its input, where another process has made the
 stream non-blocking. Each stream is a pipe whose other end made it so, and that is full (or empty) at the start.
 
-Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
+Environment: SKEP, SKEPD, SKEP_DEV, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
 """
 import fcntl
 import json
 import os
+import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
+import tty
 
-SKEP, SKEPD = os.environ["SKEP"], os.environ["SKEPD"]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
+import testing
+
+SKEP, SKEPD, SKEP_DEV = os.environ["SKEP"], os.environ["SKEPD"], os.environ["SKEP_DEV"]
 WORK = sys.argv[1]
 LAKE = WORK + "/lake"
 PATIENCE = 60 * int(os.environ.get("SKEP_TEST_PATIENCE", "1"))
@@ -28,9 +35,8 @@ def check(good, what, detail=""):
     print(f"ok - {what}" if good else f"FAIL - {what}: {detail}", flush=True)
 
 
-def full_pipe():
-    """A pipe that is full and non-blocking: (reading end, writing end, bytes in it)."""
-    reading, writing = os.pipe()
+def fill(writing):
+    """Makes it non-blocking and writes until it is full: the number of bytes."""
     os.set_blocking(writing, False)
     filled = 0
     for size in (65536, 1):
@@ -39,15 +45,26 @@ def full_pipe():
                 filled += os.write(writing, b"x" * size)
         except BlockingIOError:
             pass
-    return reading, writing, filled
+    return filled
+
+
+def full_pipe():
+    """A pipe that is full and non-blocking: (reading end, writing end, bytes in it)."""
+    reading, writing = os.pipe()
+    return reading, writing, fill(writing)
+
+
+def sleeps(process):
+    with open(f"/proc/{process.pid}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] == "S"
 
 
 def waits(process):
     """Does the process sleep? Then it has met the full or empty pipe. Or it has ended."""
     if process.poll() is not None:
         return True
-    with open(f"/proc/{process.pid}/wchan") as file, open(f"/proc/{process.pid}/stat") as stat:
-        return stat.read().rsplit(")", 1)[1].split()[0] == "S" and ("poll" in (where := file.read()) or where == "0")
+    with open(f"/proc/{process.pid}/wchan") as file:
+        return sleeps(process) and ("poll" in (where := file.read()) or where == "0")
 
 
 def settle(process):
@@ -83,6 +100,59 @@ def same(stream, argv):
     got = drained(argv, stream)
     check(want and got == (status, want, True), what,
           f"wanted status {status} and {len(want)} bytes, got status {got[0]}, {len(got[1])} bytes, flags kept: {got[2]}")
+
+
+def lines(text):
+    """What is the same each time in a text with figures: the first word of each line."""
+    return [line.split()[:1] for line in re.sub(rb"\d+", b"N", text).splitlines()]
+
+
+def alike(argv):
+    """As same() for standard output, for a text with figures that change."""
+    status, want = plain(argv, "stdout")
+    got = drained(argv, "stdout")
+    check(want and (got[0], lines(got[1]), got[2]) == (status, lines(want), True) and got[1].endswith(b"\n"),
+          "stdout: " + " ".join(argv).replace(os.path.dirname(SKEP) + "/", ""), (status, want[-1000:], got))
+
+
+def frames(full):
+    """All that skep top draws for a moment of the lake, on a terminal that is full at first or not. None: it did not
+    sleep while it was full."""
+    terminal, line = pty.openpty()
+    tty.setraw(line)
+    fcntl.ioctl(line, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    filled, text, slept, refused = 0, b"", 0, 0
+    while full and refused < 5:  # the kernel moves what is written on, and then there is room again
+        more = fill(line)
+        filled, refused = filled + more, 0 if more else refused + 1
+        time.sleep(0.05)
+    top = subprocess.Popen([SKEP, "top", "--lake", LAKE, "--at", MOMENT, "--interval", "1h"], stdin=line, stdout=line, stderr=subprocess.DEVNULL,
+                           env={**os.environ, "TERM": "xterm"}, start_new_session=True)
+    end = time.monotonic() + PATIENCE
+    while full and slept < 25 and top.poll() is None and time.monotonic() < end:
+        slept = slept + 1 if sleeps(top) else 0
+        time.sleep(0.02)
+    os.close(line)
+    over = False
+    while time.monotonic() < end + PATIENCE:
+        if not select.select([terminal], [], [], 0.1)[0]:
+            continue
+        try:
+            text += os.read(terminal, 65536)
+        except OSError:  # top has closed the last descriptor of the line
+            break
+        if not over and text.rfind(b"big") > text.rfind(b"reading the lake") > 0 and b"Quit" in text:
+            os.write(terminal, b"q")
+            over = True
+    os.close(terminal)
+    status = top.wait(PATIENCE)
+    return (status, text[filled:]) if not full or slept == 25 else None
+
+
+def top_on_a_terminal():
+    want, got = frames(False), frames(True)
+    check(want[0] == 0 and b"big" in want[1] and got == want,
+          "skep top: its frames are whole on a full terminal, and it sleeps meanwhile", (want, got))
 
 
 def whole_json():
@@ -126,16 +196,31 @@ def same_input(what, argv, data):
 subprocess.run([SKEP, "run", "--lake", LAKE, "--no-report", "--name", "big", "--", "sh", "-c",
                 "i=0; while [ $i -lt 400 ]; do /bin/true $i; i=$((i+1)); done"], check=True)
 whole_json()
+MOMENT = json.loads(subprocess.run([SKEP, "show", "--lake", LAKE, "--json", "--summary"], capture_output=True,
+                                   check=True).stdout)["run"]["end"]
+top_on_a_terminal()
+PRICES = WORK + "/prices.json"
+with open(PRICES, "w") as file:
+    json.dump({"currency": "EUR", "prices": [{"name": "all", "machine_hour": 36, "split": {"cpu": 100}}]}, file)
+subprocess.run([SKEP, "run", "--lake", LAKE, "--no-report", "--name", "small", "--", "sh", "-c", "/bin/true 1"], check=True)
 show, at = [SKEP, "show", "--lake", LAKE], ["--lake", LAKE]
+moment = ["--at", MOMENT, "--interval", "1h", *at]
 for command in ([*show, "--json"], [*show, "--json", "--columns"], [*show, "--processes"], [*show, "--trace", "-"],
                 [*show, "--flame", "-"], [SKEP, "runs", *at], [SKEP, "runs", "--json", *at],
                 [SKEP, "lake", "export", *at], [SKEP, "lake", "export", "--format", "csv", *at],
                 [SKEP, "lake", "export", "--format", "parquet", *at], [SKEP, "lake", "status", *at], [SKEP, "tune", *at],
                 [SKEP, "tune", "--json", *at], [SKEP, "audit", *at], [SKEP, "help"], [SKEP, "help", "run"],
-                [SKEP, "help", "concepts"], [SKEP, "--version"], [SKEPD, "--help"]):
+                [SKEP, "help", "concepts"], [SKEP, "--version"], [SKEPD, "--help"], [*show, "--html", "-", "big"],
+                [SKEP, "top", "--once", *moment], [SKEP, "top", "--json", *moment],
+                [SKEP, "diff", *at, "big", "small"], [SKEP, "diff", "--json", *at, "big", "small"],
+                [SKEP, "cost", "--prices", PRICES, *at, "big"], [SKEP, "cost", "--json", "--prices", PRICES, *at, "big"],
+                [SKEP, "sweep", "--list"], [SKEP, "recognize", "--list"], [SKEP_DEV, "help"], [SKEP_DEV, "help", "check"],
+                [SKEP_DEV, "--version"]):
     same("stdout", command)
-for command in ([SKEP, "nonsense"], [SKEP, "show", "--lake", LAKE, "nonsense"], [SKEP, "show", "--nonsense"],
-                [SKEPD, "--nonsense"], [SKEPD, "-t", "-c", "/nonsense"]):
+for command in ([SKEP, "sweep", *at], [SKEP, "sweep", "--json", *at]):
+    alike(command)
+for command in ([SKEP, "nonsense"], [SKEP_DEV, "nonsense"], [SKEP_DEV, "check", "/nonsense"],
+                [SKEP, "show", "--lake", LAKE, "nonsense"], [SKEP, "show", "--nonsense"], [SKEPD, "--nonsense"], [SKEPD, "-t", "-c", "/nonsense"]):
     same("stderr", command)
 status, text, _ = drained([SKEP, "run", "--lake", LAKE, "--", "sh", "-c", "exit 3"], "stderr")
 check(status == 3 and re.search(rb"exit(ed)? .*3", text) and text.endswith(b"\n"), "stderr: the report of skep run", text)
@@ -150,4 +235,20 @@ copied = subprocess.run([SKEP, "lake", "export", "--what", "all", "--lake", WORK
 check(status == 0 and copied == rows, "stdin: skep lake import -", (status, said, len(copied), len(rows)))
 with open(os.path.dirname(os.path.abspath(__file__)) + "/../rules/day.ndjson", "rb") as file:
     same_input("skep filter test -", [SKEP, "filter", "test", "uid == 0", "-"], file.read())
+
+# What a skepd answers.
+CONF, LOG = WORK + "/conf", WORK + "/log"
+with open(CONF, "w") as file:
+    json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"}, "probes": [{"plugin": "proc", "required": True}],
+               "sinks": [{"plugin": "file", "path": "/dev/null"}], "filters": {"packs": ["build"]}}, file)
+os.environ["SKEP_SOCKET"] = WORK + "/ctl"
+daemon = testing.start(CONF, LOG)
+NONE = "tool = 'none'"
+for command in (["status"], ["status", "--json"], ["plugins"], ["plugins", "--json"], ["rules"], ["rules", "--json"],
+                ["stats"], ["stats", "--json"], ["stats", "--prometheus"], ["doctor"], ["doctor", "--json"],
+                ["recognize", str(os.getpid())], ["recognize", "--json", str(os.getpid())], ["top", "--once", "--filter", NONE],
+                ["top", "--json", "--filter", NONE], ["loglevel"]):
+    alike([SKEP, *command])
+same("stderr", [SKEP, "recognize", "0"])
+testing.stop(daemon, LOG)
 sys.exit(failures != 0)
