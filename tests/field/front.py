@@ -147,6 +147,42 @@ def once():
         job.wait()
 
 
+def from_outside():
+    """Signals from outside to skep as process 1 of a pid namespace, as by `docker stop`: their sender has no pid inside."""
+    said = WORK + "/heard-inside"
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *BEHIND, "--"]
+    heard = lambda: open(said).read().split() if os.path.exists(said) else []
+    job = subprocess.Popen([*inside, "python3", "-c", LISTEN, said])
+    try:
+        until(lambda: heard() == ["ready"], "CMD does not begin")
+        (first,) = children_of(job.pid)
+        listed = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()
+        everybody = [first, *map(int, listed)]
+        for what, numbers, send in (("skep alone", (1, 2, 3, 10, 12, 15), lambda n: os.kill(first, n)),
+                                    ("each process, one by one", (1, 2, 3, 15), lambda n: [os.kill(p, n) for p in everybody])):
+            for number in numbers:
+                open(said, "w").close()
+                send(number)
+                until(lambda: str(number) in heard(), f"signal {number} from outside to {what}")
+                os.kill(first, 34)  # skep passes it on after the first
+                until(lambda: "34" in heard(), f"signal 34 after {number}")
+                check(sorted(heard()) == sorted([str(number), "34"]), f"signal {number} from outside to {what}: CMD gets it once",
+                      heard())
+    finally:
+        job.kill()
+        job.wait()
+    begun = WORK + "/begun-inside"
+    job = subprocess.Popen([*inside, "sh", "-c", f"echo >{begun}; exec tail -f /dev/null"])
+    try:
+        until(lambda: os.path.exists(begun), "CMD does not begin")
+        (first,) = children_of(job.pid)
+        os.kill(first, signal.SIGTERM)
+        check(job.wait(PATIENCE) == 143, "docker stop: CMD ends by SIGTERM, and process 1 exits with 143", job.returncode)
+    finally:
+        job.kill()
+        job.wait()
+
+
 def may_raise():
     """May this process raise hard limits (CAP_SYS_RESOURCE)? Some containers withhold that from root."""
     for line in open("/proc/self/status"):
@@ -267,7 +303,7 @@ def death_of_the_caller():
     check(True, "a caller that dies takes CMD with it, if it has asked for that")
 
 
-for test in (ends_by_signal, stops, once, limits, task, orphans, inherited, death_of_the_caller):
+for test in (ends_by_signal, stops, once, from_outside, limits, task, orphans, inherited, death_of_the_caller):
     if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
         continue
     try:

@@ -32,6 +32,34 @@ print("catches", flush=True)
 while True:
     signal.pause()
 """)
+SESSION = WORK + "/session.py"
+with open(SESSION, "w") as script:
+    script.write("""import os, signal
+def on(number, frame):
+    print("caught", number, flush=True)
+    os._exit(9)
+signal.signal(signal.SIGINT, on)
+signal.signal(signal.SIGTERM, on)
+print("session" if os.getsid(0) == os.getpid() else "none", flush=True)
+while True:
+    signal.pause()
+""")
+IGNORES = WORK + "/ignores.py"
+with open(IGNORES, "w") as script:
+    script.write("""import errno, os, signal, time
+signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+os.getpid() == os.getpgrp() or os.setpgid(0, 0)
+print("begun", flush=True)
+while True:
+    try:
+        print("got:" + os.read(0, 100).decode().strip(), flush=True)
+        break
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        time.sleep(0.01)
+os._exit(8)
+""")
 failures = 0
 
 
@@ -307,6 +335,27 @@ def typed_ahead(shell, word):
     return "read"
 
 
+def own_session(shell, word):
+    """CMD has left the terminal: Ctrl-C is not for it. A later signal to skep alone is."""
+    shell.line(f"bash -c '$P setsid python3 {SESSION} {word}; echo over:$?'")
+    shell.expect("\r\n(session|none)\r\n")
+    shell.type("\x03")
+    shell.expect(r"\^C")
+    found = processes(word)
+    behind = [pid for pid in found if os.getsid(pid) != pid]  # skep, if there is one
+    os.kill((behind or list(found))[0], signal.SIGTERM)
+    return shell.expect(r"caught (\d+)\r\n")[1], shell.expect(r"over:(\d+)\r\n")[1]
+
+
+def ignores_ttin(shell, word):
+    """Behind skep, the first reads may fail with EIO: skep does not see at once that CMD has made a group of its own."""
+    shell.line(f"$P python3 {IGNORES} {word}")
+    shell.expect("\r\nbegun\r\n")
+    shell.line("typed")
+    shell.expect("got:typed\r\n")
+    return shell.status()
+
+
 def outcome(scenario, before, word):
     shell = Shell(before, word)
     try:
@@ -343,7 +392,7 @@ def hangup():
 
 SCENARIOS = [interrupt_timeout, catches_quit, read_by_timeout, modes_by_timeout, stop_timeout, stop_and_background,
              background_reads, background_to_foreground, loop, loop_of_script, pager, stops_itself, catches_the_stop,
-             shell_suspends, killed_job, tostop, typed_ahead]
+             shell_suspends, killed_job, tostop, typed_ahead, own_session, ignores_ttin]
 chosen = sys.argv[2:]
 for number, scenario in enumerate(SCENARIOS):
     if chosen and scenario.__name__ not in chosen:
