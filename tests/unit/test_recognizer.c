@@ -156,80 +156,80 @@ static void tests_of_an_entry(void **state)
 	tools_free(tools);
 }
 
-/* Each error names the file, the place, the value and the remedy. */
+/* Each error names the file, line and column, the value and the remedy.  at: the text at that column. */
 static void errors(void **state)
 {
 	static const struct {
-		const char *text, *error;
+		const char *text, *error, *at;
 	} cases[] = {
-		{ "{ \"recogniser\": [] }", "did you mean \"recognizers\"?" },
-		{ ENTRY("\"class\": \"workflow\""), "has no \"engine\"" },
-		{ ENTRY("\"engine\": \"x\""), "has no \"class\"" },
-		{ ENTRY("\"engine\": \"x\", \"class\": \"workflows\""), "did you mean \"workflow\"?" },
-		{ ENTRY("\"engine\": \"0123456789012345678901234567890123\", \"class\": \"origin\""), "has 34 bytes: at most 32" },
-		{ ENTRY(HEAD "\"run\": [ { \"when\": \"tool = 'x'\" } ]"), "would be evaluated at every exec" },
+		{ "{ \"recogniser\": [] }", "did you mean \"recognizers\"?", "\"recogniser\"" },
+		{ ENTRY("\"class\": \"workflow\""), "has no \"engine\"", "{ \"class\": \"workflow\" }" },
+		{ ENTRY("\"engine\": \"x\""), "has no \"class\"", "{ \"engine\": \"x\" }" },
+		{ ENTRY("\"engine\": \"x\", \"class\": \"workflows\""), "did you mean \"workflow\"?", "\"workflows\"" },
+		{ ENTRY("\"engine\": \"0123456789012345678901234567890123\", \"class\": \"origin\""), "has 34 bytes: at most 32", "\"0123456789012345678901234567890123\"" },
+		{ ENTRY(HEAD "\"run\": [ { \"when\": \"tool = 'x'\" } ]"), "would be evaluated at every exec", "{ \"engine\": \"x\"" },
 		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"when\": \"tols = 'x'\" } ]"),
-		  "run[0].when: at column 1 of the condition: there is no field \"tols\"" },
-		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"when\": \"parent.child\" } ]"), "child is unknown for a parent" },
-		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"[x\"] } ]"), "run[0].programs[0]" },
-		{ ENTRY(HEAD "\"run\": [ { \"programs\": [] } ]"), "has 0 texts: give 1 to 64" },
+		  "run[0].when: at column 1 of the condition: there is no field \"tols\"", "\"tols = 'x'\"" },
+		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"when\": \"parent.child\" } ]"), "child is unknown for a parent", "\"parent.child\"" },
+		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"[x\"] } ]"), "run[0].programs[0]", "\"[x\"" },
+		{ ENTRY(HEAD "\"run\": [ { \"programs\": [] } ]"), "has 0 texts: give 1 to 64", "[]" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cvd\", \"as\": \"name\" } ] } ]"),
-		  "there is no text \"cvd\": did you mean \"cwd\"?" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"as\": \"nam\" } ] } ]"), "did you mean \"name\"?" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\" } ] } ]"), "does not say which fact it is" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"text\": \"x\", \"as\": \"name\" } ] } ]"), "has 2 sources" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(\" } ] } ]"), "invalid regular expression" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(.)\" } ] } ]"), "has no named group" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(?<nam>.)\" } ] } ]"), "there is no fact \"nam\"" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cvd}\", \"as\": \"name\" } ] } ]"), "{cvd} is no text of a process" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{parent.child}\", \"as\": \"name\" } ] } ]"), "{parent.child} is no text of a process" },
-		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cwd\", \"as\": \"name\" } ] } ]"), "is no text of a process" },
-		{ ENTRY(HEAD "\"task\": { }"), "give a list" },
-		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"root\": true } ]"), "run[0].root: has a meaning for marks of tasks" },
-		{ ENTRY(HEAD "\"task\": [ { \"child\": true, \"root\": true } ]"), "task[0].root: has a meaning for marks of tasks" },
-		{ ENTRY(HEAD "\"learn\": [ { \"wen\": \"child\" } ]"), "did you mean \"when\"?" },
+		  "there is no text \"cvd\": did you mean \"cwd\"?", "\"cvd\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"as\": \"nam\" } ] } ]"), "did you mean \"name\"?", "\"nam\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\" } ] } ]"), "does not say which fact it is", "{ \"from\": \"cwd\" }" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"text\": \"x\", \"as\": \"name\" } ] } ]"), "has 2 sources", "{ \"from\": \"cwd\", \"text\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(\" } ] } ]"), "invalid regular expression", "\"(\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(.)\" } ] } ]"), "has no named group", "\"(.)\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"cwd\", \"re\": \"(?<nam>.)\" } ] } ]"), "there is no fact \"nam\"", "\"(?<nam>.)\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cvd}\", \"as\": \"name\" } ] } ]"), "{cvd} is no text of a process", "\"{cvd}\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{parent.child}\", \"as\": \"name\" } ] } ]"), "{parent.child} is no text of a process", "\"{parent.child}\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cwd\", \"as\": \"name\" } ] } ]"), "is no text of a process", "\"{cwd\"" },
+		{ ENTRY(HEAD "\"task\": { }"), "give a list", "{ } }" },
+		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"root\": true } ]"), "run[0].root: has a meaning for marks of tasks", "true" },
+		{ ENTRY(HEAD "\"task\": [ { \"child\": true, \"root\": true } ]"), "task[0].root: has a meaning for marks of tasks", "true" },
+		{ ENTRY(HEAD "\"learn\": [ { \"wen\": \"child\" } ]"), "did you mean \"when\"?", "\"wen\"" },
 		{ ENTRY(HEAD "\"learn\": [ { \"file\": { \"path\": \"/x\" } } ]"),
-		  "learn[0].file: has a meaning for marks of tasks only" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"pat\": \"/x\" } } ]"), "did you mean \"path\"?" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { } } ]"), "task[0].file: has no \"path\"" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"x\" } } ]"), "is no absolute path" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"{cvd}/x\" } } ]"), "{cvd} is no text of a process" },
+		  "learn[0].file: has a meaning for marks of tasks only", "{ \"path\": \"/x\" }" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"pat\": \"/x\" } } ]"), "did you mean \"path\"?", "\"pat\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { } } ]"), "task[0].file: has no \"path\"", "{ } }" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"x\" } } ]"), "is no absolute path", "\"x\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"{cvd}/x\" } } ]"), "{cvd} is no text of a process", "\"{cvd}/x\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\", \"where\": \"/a\" } } ]"),
-		  "only one of \"where\" and \"equals\"" },
+		  "only one of \"where\" and \"equals\"", "{ \"path\": \"/x\", \"where\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\", \"behind\": \"a\" } } ]"),
-		  "behind: has a meaning beside \"equals\" only" },
+		  "behind: has a meaning beside \"equals\" only", "\"a\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\", \"where\": \"a\", \"equals\": \"argv.1\" } } ]"),
-		  "\"a\" is no JSON pointer: begin it with" },
+		  "\"a\" is no JSON pointer: begin it with", "\"a\", \"equals\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"value\": \"/~2\", \"as\": \"name\" } ] } ]"),
-		  "facts[0].value: \"/~2\" is no JSON pointer" },
+		  "facts[0].value: \"/~2\" is no JSON pointer", "\"/~2\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"value\": \"/a\", \"as\": \"name\" } ] } ]"),
-		  "reads a file that the mark does not name" },
+		  "reads a file that the mark does not name", "{ \"value\": \"/a\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"lines\": 41, \"re\": \"(?<name>.)\" } ] } ]"),
-		  "facts[0].lines" },
+		  "facts[0].lines", "41" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"lines\": 4, \"as\": \"name\" } ] } ]"),
-		  "does not say what a line looks like" },
+		  "does not say what a line looks like", "{ \"lines\": 4" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"value\": \"/a\", \"when\": \"child\", "
 			     "\"as\": \"name\" } ] } ]"),
-		  "facts[0].when: has no meaning beside" },
+		  "facts[0].when: has no meaning beside", "\"child\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"value\": \"/a\", \"as\": \"name\" }, "
 			     "{ \"lines\": 4, \"re\": \"(?<name>.)\" } ] } ]"),
-		  "a mark reads lines, or at most 8 values" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"x\", \"equals\": \"argv.1\" } } ]"), "file.log: is no absolute path" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\" } } ]"), "only one of \"log\" and \"equals\"" },
+		  "a mark reads lines, or at most 8 values", "{ \"lines\": 4" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"x\", \"equals\": \"argv.1\" } } ]"), "file.log: is no absolute path", "\"x\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\" } } ]"), "only one of \"log\" and \"equals\"", "{ \"log\": \"/x\" }" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/y\", \"log\": \"/x\", \"equals\": \"argv.1\" } } ]"),
-		  "has a \"path\" without \"where\", and a \"log\"" },
+		  "has a \"path\" without \"where\", and a \"log\"", "{ \"path\": \"/y\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"where\": \"/a\", \"equals\": \"argv.1\" } } ]"),
-		  "where: has a meaning beside \"path\" only" },
+		  "where: has a meaning beside \"path\" only", "\"/a\", \"equals\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/x\" }, \"facts\": [ { \"log\": \"rule\", \"as\": \"name\" } ] } ]"),
-		  "facts[0].log: the mark's file has no \"log\"" },
+		  "facts[0].log: the mark's file has no \"log\"", "\"rule\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"equals\": \"argv.1\" }, \"facts\": [ { \"log\": \"/rule\", "
 			     "\"as\": \"name\" } ] } ]"),
-		  "facts[0].log: is no key of a log" },
+		  "facts[0].log: is no key of a log", "\"/rule\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"log\": \"/x\", \"equals\": \"argv.1\" }, \"facts\": [ { \"value\": \"/rule\", "
 			     "\"as\": \"name\" } ] } ]"),
-		  "facts[0].value: the mark's file is no JSON: give \"log\"" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cwd}\", \"path\": \"/x\" } } ]"), "file.stderr: stands alone" },
-		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cvd}\" } } ]"), "{cvd} is no text of a process" },
+		  "facts[0].value: the mark's file is no JSON: give \"log\"", "\"/rule\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cwd}\", \"path\": \"/x\" } } ]"), "file.stderr: stands alone", "\"{cwd}\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"stderr\": \"{cvd}\" } } ]"), "{cvd} is no text of a process", "\"{cvd}\"" },
 	};
 	struct diag diag;
 
@@ -243,6 +243,9 @@ static void errors(void **state)
 			fail_msg("case %zu: %s", i, diag.entries[0].text);
 		assert_string_equal(diag.entries[0].file, path);
 		assert_int_equal(diag.entries[0].line, 1);
+		assert_in_range(diag.entries[0].column, 1, strlen(cases[i].text));
+		if (strncmp(cases[i].text + diag.entries[0].column - 1, cases[i].at, strlen(cases[i].at)) != 0)
+			fail_msg("case %zu: column %d, which is not that of %s", i, diag.entries[0].column, cases[i].at);
 		diag_clear(&diag);
 	}
 }
