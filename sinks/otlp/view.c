@@ -56,6 +56,7 @@ static const struct {
 	AS(parent_run, true, "skep.run.parent.id"),
 	AS(job, true, "skep.job.id"),
 	AS(account, true, "skep.run.account"),
+	AS(join_key, true, "skep.run.join.key"),
 	AS(sample, true, "skep.task.sample"),
 	AS(step, true, "skep.task.step"),
 	AS(scopes, true, "skep.scopes"),

@@ -18,7 +18,7 @@ struct view {
 	struct skep_str run, pipeline, task, tool, container;
 	struct skep_str task_id, step, scopes;                              /* process, task */
 	struct skep_str engine, job, sample, name_source, requested_source, granted_source; /* run, task */
-	struct skep_str origin, parent_run, account;                        /* run */
+	struct skep_str origin, parent_run, account, join_key;              /* run */
 	struct skep_str container_name, container_image, pod, namespace, unit;
 	struct skep_str name, state, exe, filename, argv, cwd, cgroup, comm; /* process, run */
 	struct skep_str traceparent;                                        /* run, task, process */
