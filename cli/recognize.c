@@ -115,11 +115,35 @@ static void print_run(const struct paint *p, const char *title, const json_t *ru
 	fprintf(p->out, ")\n");
 }
 
-static void print_task(const struct paint *p, const json_t *task, const char *step)
+static void print_why(const struct paint *p, const json_t *why)
+{
+	if (!json_is_object(why))
+		return;
+	line(p, "");
+	answer_print(p, INK_BOLD, answer_text(why, "rule"));
+	fprintf(p->out, ": ");
+	answer_print(p, INK_NONE, answer_text(why, "text"));
+	fputc('\n', p->out);
+}
+
+static void print_texts(const struct paint *p, const char *title, const json_t *list)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		line(p, i == 0 ? title : "");
+		answer_print(p, INK_NONE, json_string_value(one) ? json_string_value(one) : "");
+		fputc('\n', p->out);
+	}
+}
+
+static void print_task(const struct paint *p, const json_t *task, const json_t *why, const char *step)
 {
 	line(p, "task");
 	if (!json_is_object(task)) {
 		fprintf(p->out, "none\n");
+		print_why(p, why);
 		return;
 	}
 	answer_print(p, INK_BOLD, answer_text(task, "name"));
@@ -130,6 +154,7 @@ static void print_task(const struct paint *p, const json_t *task, const char *st
 	if (answer_u64(task, "attempt") > 1)
 		fprintf(p->out, ", attempt %llu", (unsigned long long)answer_u64(task, "attempt"));
 	fprintf(p->out, "  (its name is from: %s)\n", answer_text(task, "name_source"));
+	print_why(p, why);
 	if (*step) {
 		line(p, "step");
 		answer_print(p, INK_NONE, step);
@@ -149,7 +174,7 @@ static void print_scope(const struct paint *p, const json_t *s, bool first)
 	fprintf(p->out, "%s%s, by ", *answer_text(s, "run") ? ", began a run" : "",
 		answer_true(s, "begins_tasks") ? ", begins the tasks" : "");
 	answer_print(p, INK_DIM, answer_text(s, "file"));
-	fprintf(p->out, ":%llu\n", (unsigned long long)answer_u64(s, "line"));
+	fprintf(p->out, ":%llu %s\n", (unsigned long long)answer_u64(s, "line"), answer_text(s, "mark"));
 }
 
 static void print_process(const struct paint *p, const json_t *o, bool with_run)
@@ -163,7 +188,8 @@ static void print_process(const struct paint *p, const json_t *o, bool with_run)
 	fputc('\n', p->out);
 	if (with_run)
 		print_run(p, "run", json_object_get(o, "run"));
-	print_task(p, json_object_get(o, "task"), answer_text(o, "step"));
+	print_why(p, json_object_get(o, "why_run"));
+	print_task(p, json_object_get(o, "task"), json_object_get(o, "why_task"), answer_text(o, "step"));
 	json_array_foreach(list, i, one)
 		print_scope(p, one, i == 0);
 	list = json_object_get(o, "variables");
@@ -174,6 +200,7 @@ static void print_process(const struct paint *p, const json_t *o, bool with_run)
 		answer_print(p, INK_NONE, json_string_value(one) ? json_string_value(one) : "");
 	}
 	fputc('\n', p->out);
+	print_texts(p, "files", json_object_get(json_object_get(o, "task"), "files"));
 	print_run(p, "without", json_object_get(o, "without"));
 }
 

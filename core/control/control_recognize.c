@@ -10,6 +10,7 @@
 #include "core/control/control_record.h"
 #include "core/process/proctab.h"
 #include "core/process/track.h"
+#include "core/process/why.h"
 #include "core/scope/scope.h"
 
 #define PROCESSES_MOST 500u /* of a run, in one answer: about 1 KiB each */
@@ -40,11 +41,41 @@ static json_t *run_json(const struct run *run, const struct viewer *v)
 			 control_json_string_or_null(run->parent), "ended", (int)run->ended);
 }
 
+/* "task[1]"; null: not known. */
+static json_t *mark_json(const char *list, uint32_t number)
+{
+	char name[32];
+
+	if (!number)
+		return json_null();
+	snprintf(name, sizeof(name), "%s[%u]", list, number - 1);
+	return json_string(name);
+}
+
+/* Of a list "TEXT\0...". */
+static json_t *texts_json(const struct interned *list)
+{
+	json_t *array = json_array();
+
+	for (uint32_t at = 0; list && array && at < list->len; at += (uint32_t)strlen(list->text + at) + 1)
+		json_array_append_new(array, control_json_string_or_null(list->text + at));
+	return array;
+}
+
+static json_t *why_json(const struct proc *p, void (*why)(const struct proc *, struct why *))
+{
+	struct why w;
+
+	why(p, &w);
+	return json_pack("{s:s, s:o}", "rule", w.rule, "text", control_json_string_or_null(w.text));
+}
+
 static json_t *task_json(const struct task *task)
 {
 	if (!task)
 		return json_null();
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "name", text(task->name), "id", task->id,
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "name", text(task->name), "id",
+			 task->id, "mark", mark_json("task", task->mark), "files", texts_json(task->files),
 			 "engine", text(task->engine), "sample", text(task->sample), "job", text(task->job), "attempt",
 			 control_json_number(task->attempt), "name_source", task->name_source, "requested_source",
 			 task->requested.source ? task->requested.source : "", "granted_source",
@@ -56,10 +87,11 @@ static json_t *scope_json(const struct scope *s, const struct scope *leads)
 	unsigned line = 0;
 	const char *file = s->entry ? recognizer_file(s->entry, &line) : "";
 
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:b}", "engine", text(s->engine), "class",
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:b}", "engine", text(s->engine), "class",
 			 recognizer_class_name(s->class), "pid", control_json_number(s->root.pid), "run",
 			 control_json_string_or_null(s->run ? s->run->id : NULL), "cwd", text(s->cwd), "file",
-			 control_json_string_or_null(file), "line", (int)line, "begins_tasks", (int)(s == leads));
+			 control_json_string_or_null(file), "line", (int)line, "mark", mark_json("run", s->mark),
+			 "begins_tasks", (int)(s == leads));
 }
 
 /* The names of the variables that skep read, without their values. */
@@ -96,7 +128,8 @@ static json_t *process_json(const struct runs *runs, const struct proc *p, const
 	for (const struct scope *s = p->scope; s && scopes; s = s->outer)
 		if (!v || s->uid == v->uid)
 			json_array_insert_new(scopes, 0, scope_json(s, leads));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", control_json_number(p->upid.pid), "tool",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", control_json_number(p->upid.pid),
+			 "why_run", why_json(p, why_run), "why_task", why_json(p, why_task), "tool",
 			 text(p->program ? p->program->tool : NULL), "run", run_json(p->run, v), "task",
 			 task_json(p->task), "step", text(p->step), "scopes", scopes, "variables",
 			 names_read(p->boundary), "without", run_json(without(runs, p->run), v));

@@ -97,6 +97,9 @@ enum recognizer_class recognizer_class(const struct recognizer *);
 const char *recognizer_class_name(enum recognizer_class);
 /* Marks of a scope inside a scope of the same engine begin tasks too (make), instead of steps of a task. */
 bool recognizer_nests(const struct recognizer *);
+bool recognizer_begins_tasks(const struct recognizer *); /* it has marks of tasks */
+/* The mark's number in its entry's list, from 1: 2 is run[1] of a run's mark, task[1] of a task's. */
+uint32_t recognizer_mark_number(const struct recognizer_mark *);
 const char *recognizer_file(const struct recognizer *, unsigned *ret_line); /* where the entry stands */
 size_t recognizer_tests(const struct recognizer *); /* how many tests it has */
 /* The path, with {field}s in it, of the n-th file that the entry's marks read; NULL: there are no more. */

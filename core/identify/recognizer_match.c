@@ -190,6 +190,19 @@ size_t recognizers_run(struct recognizers *r, const struct recognizer_subject *s
 	return sort_found(best, ret);
 }
 
+uint32_t recognizer_mark_number(const struct recognizer_mark *mark)
+{
+	const struct recognizer *e = mark->entry;
+
+	for (uint32_t i = 0; i < e->n_runs; i++)
+		if (mark == &e->runs[i])
+			return i + 1;
+	for (uint32_t i = 0; i < e->n_tasks; i++)
+		if (mark == &e->tasks[i])
+			return i + 1;
+	return 0;
+}
+
 static bool is_called(const struct recognizer_image *image, char **globs)
 {
 	struct filter_text names[3];

@@ -755,6 +755,11 @@ enum recognizer_class recognizer_class(const struct recognizer *e)
 	return e->class;
 }
 
+bool recognizer_begins_tasks(const struct recognizer *e)
+{
+	return e->n_tasks > 0;
+}
+
 bool recognizer_nests(const struct recognizer *e)
 {
 	return e->nests;

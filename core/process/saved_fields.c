@@ -42,6 +42,7 @@ static const struct saved_field run_fields[] = {
 static const struct saved_field scope_fields[] = {
 	M(U32, scope, root.pid), M(U64, scope, root.start_ns), M(TEXT, scope, engine), M(U32, scope, class),
 	M(BOOL, scope, nests), M(BOOL, scope, whole), M(U32, scope, uid), M(U32, scope, payer), M(TEXT, scope, cwd),
+	M(U32, scope, mark),
 };
 
 /* A task's sums cover the images whose records have left; its members are in the state, too. */
@@ -54,7 +55,7 @@ static const struct saved_field task_fields[] = {
 	M(BOOL, task, ended), M(BOOL, task, kept), M(U64, task, processes), M(U64, task, cpu_ns),
 	M(U64, task, run_delay_ns), M(U64, task, rss_peak_bytes), M(U64, task, read_bytes), M(U64, task, write_bytes),
 	M(U64, task, starter_cgroup), REQUEST(requested), REQUEST(granted), M(BOOL, task, cpus_limit),
-	M(BOOL, task, memory_limit), CONTAINED(task),
+	M(BOOL, task, memory_limit), CONTAINED(task), M(U32, task, mark), M(TEXT, task, files),
 };
 
 static const struct saved_field process_fields[] = {

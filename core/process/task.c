@@ -75,6 +75,7 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	intern_unref(intern, task->again);
 	intern_unref(intern, task->key);
 	intern_unref(intern, task->job);
+	intern_unref(intern, task->files);
 	containment_clear(&task->contained, intern);
 	free(task);
 }

@@ -45,6 +45,8 @@ struct task {
 	bool cpus_limit, memory_limit; /* the grant is a cgroup's limit, not the job's */
 	uint64_t starter_cgroup; /* of the process that started its root; 0: not known */
 	uint64_t limits_cgroup;  /* whose limits skep has read last; 0: none */
+	uint32_t mark;           /* recognizer_mark_number() of the mark that held at its root's exec; 0: none */
+	const struct interned *files; /* paths that skepd read for it, "PATH\0..."; NULL: none */
 	struct late *late;       /* it waits for a name from a file (track_late.c); NULL: it does not */
 	char id[TASK_ID_SIZE];   /* from its root's upid and image: unique on this boot */
 	/* a reference, set by task_set_run. NULL: none, or the task has ended and waits for no name */

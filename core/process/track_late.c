@@ -13,6 +13,7 @@
  * is too late for a short task: its script and its engine's standard error go with it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ struct late_ask {
 	struct late_user *user;
 	struct late *of[ENGINE_FILE_WANTED];
 	uint32_t n;
+	bool only_log;
 	uint64_t begin_ns;
 };
 
@@ -286,6 +288,24 @@ static bool only_at_begin(const struct late *w)
 	return w->file.standard_error || (w->file.log && !w->file.where);
 }
 
+/* skep recognize shows them.  A folder stands for its files. */
+static void note_files(struct track *t, const struct late_ask *a, const struct late *w)
+{
+	const char *path = w->file.path && !a->only_log ? w->file.path : "", *log = w->file.log ? w->file.log : "";
+	char room[2 * RECOGNIZER_PATH_SIZE];
+	struct skep_str list = { room, 0, 0 };
+
+	if (*path)
+		list.len += (uint32_t)strlen(strcpy(room, path)) + 1;
+	if (*log)
+		list.len += (uint32_t)strlen(strcpy(room + list.len, log)) + 1;
+	if (w->file.standard_error)
+		list.len = (uint32_t)snprintf(room, sizeof(room), "standard error of process %u", w->file.pid) + 1;
+	list.total = list.len;
+	if (!w->task->files || w->task->files->len < list.len)
+		intern_replace(t->intern, &w->task->files, &list);
+}
+
 static void ask_over(struct track *t, struct late_ask *a, const struct skep_str *answer)
 {
 	struct recognizer_facts facts;
@@ -298,8 +318,10 @@ static void ask_over(struct track *t, struct late_ask *a, const struct skep_str 
 			continue;
 		w->asked = false;
 		facts.known = 0;
-		if (answer)
+		if (answer) {
+			note_files(t, a, w);
 			recognizer_file_facts(w->mark, answer, i, &facts);
+		}
 		if (facts.known && is_sure(w, answer, i)) {
 			named(t, w, &facts);
 			continue;
@@ -355,7 +377,8 @@ static bool ask(struct track *t, struct late *first)
 
 	if (!a)
 		return false;
-	if (only_log(first))
+	a->only_log = only_log(first);
+	if (a->only_log)
 		file.path = file.where = NULL;
 	for (struct late *w = first; w && a->n < ENGINE_FILE_WANTED; w = w->next) {
 		if (w->asked || w->due_ns > t->now_ns || !joins(w, first))

@@ -183,6 +183,7 @@ static struct scope *begin_engine(struct track *t, struct proc *p, const struct 
 
 	if (!s)
 		return NULL;
+	s->mark = recognizer_mark_number(o->mark);
 	switch (o->run) {
 	case SCOPE_AROUND:
 		break;
@@ -342,10 +343,12 @@ static bool begin_task(struct track *t, struct proc *p, const struct scope *s, c
 static void mark(struct track *t, struct proc *p, const struct scope *s, const struct scope_marked *m,
 		 const struct recognizer_facts *outside)
 {
-	if (m->step)
+	if (m->step) {
 		add_step(t, p, s, &m->facts);
-	else if (begin_task(t, p, s, &m->facts, outside))
+	} else if (begin_task(t, p, s, &m->facts, outside)) {
+		p->task->mark = recognizer_mark_number(m->mark);
 		track_late_begin(t, p, s, m->mark, &m->subject);
+	}
 }
 
 /* ---- an exec ---------------------------------------------------------------------- */

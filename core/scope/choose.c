@@ -238,6 +238,7 @@ void scope_choose(struct recognizers *recognizers, struct scope *chain, const st
 		struct scope_opened *o = &ret->opened[i];
 
 		o->entry = found[i].entry;
+		o->mark = found[i].mark;
 		o->run = SCOPE_AROUND;
 		o->root.mark = NULL;
 		recognizer_facts(found[i].mark, &subject, &o->facts);

@@ -63,6 +63,7 @@ enum scope_run {
 /* An engine that begins. */
 struct scope_opened {
 	const struct recognizer *entry;
+	const struct recognizer_mark *mark; /* of a run: it holds */
 	enum scope_run run;
 	struct recognizer_facts facts; /* of the run */
 	struct scope_marked root;      /* the engine's process is a task as a whole; mark NULL: it is not */

@@ -28,6 +28,7 @@ struct scope {
 	bool whole;                      /* its root is a task: what its marks find below are steps */
 	bool keyed;                      /* its run has a key: no exec below has to say one */
 	const struct recognizer *entry;  /* in the table in use; NULL: a reload has removed the engine */
+	uint32_t mark;                   /* recognizer_mark_number() of the mark that held at the root's exec */
 	struct run *run;                 /* the run that it opened, a reference; NULL: none */
 	struct skep_upid root;           /* the engine's process */
 	uint32_t uid, payer;             /* of the root */

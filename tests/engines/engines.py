@@ -527,9 +527,13 @@ def recognize():
     check("skep recognize: run, task and the recognizer's place",
           a["run"]["engine"] == "xargs" and a["task"]["name"] == "sleep" and a["scopes"][-1]["begins_tasks"] and
           a["scopes"][-1]["file"].startswith("workflows.d/launcher.json") and a["scopes"][-1]["pid"] == int(found[0]), a)
+    check("skep recognize: marks and rules", (a["scopes"][-1]["mark"], a["task"]["mark"], a["why_run"]["rule"], a["why_task"]["rule"]) ==
+          ("run[0]", "task[0]", "R1", "R3"), a)
+    mine = known(found[0])
+    check("skep recognize: why a process is no task", mine["task"] is None and "process of xargs itself" in mine["why_task"]["text"], mine)
     check("skep recognize: without recognizers it is in another run", (a["without"] or {}).get("id") != a["run"]["id"], a)
     said = subprocess.run([skep, "recognize", "--socket", top + "/sock", children[0]], stdout=subprocess.PIPE, text=True).stdout
-    check("skep recognize: for people", "xargs (launcher) process %s" % found[0] in said, said)
+    check("skep recognize: for people", "xargs (launcher) process %s" % found[0] in said and "R3: at its exec held task[0] of xargs" in said, said)
     check("skep recognize: a process that is not there",
           subprocess.run([skep, "recognize", "--socket", top + "/sock", "999999999"], stderr=subprocess.DEVNULL).returncode == 1)
     os.kill(int(children[0]), signal.SIGTERM)
@@ -575,6 +579,7 @@ def while_they_run():
             write(w + "/plot.py", "import os, time\nwhile not os.path.exists('over'): time.sleep(0.1)\nopen(snakemake.output[0], 'w')\n")
             task = named_while_it_runs("snakemake", ["snakemake", "-j1", "out.7"])
             check("snakemake: a running job has its rule (%s)" % name, (task["name"], task["sample"]) == (name, "s=7"), task)
+            check("snakemake: skep recognize shows the file that skepd read (%s)" % name, task["files"] == [w + "/.snakemake/log"], task)
     if "cwltool" in engines:
         w = top + "/waits-cwltool"
         write(w + "/hold", "#!/bin/sh\nuntil [ -e %s/over ]; do sleep 0.1; done\n" % w, 0o755)
@@ -586,6 +591,7 @@ def while_they_run():
         # jobs.
         task = named_while_it_runs("cwltool", ["cwltool", "wf.cwl"], NOBODY)
         check("cwltool: a running job has its step's name", task["name"] == "order", task)
+        check("cwltool: skep recognize shows the file that skepd read", task["files"][0].startswith("standard error of process "), task)
 
 
 def forge():

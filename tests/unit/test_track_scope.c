@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "core/process/saved.h"
+#include "core/process/why.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -1391,7 +1392,9 @@ static void named_by_a_log(void **state)
 	assert_int_equal(asked.n, 1);
 	assert_string_equal(asked.log, "/data/a/.snakemake/log");
 	assert_int_equal(asked.n_wanted, 2);
+	assert_null(proctab_holder(track_table(f.track), 21)->task->files); /* skepd has read none yet */
 	answer("\nalign\ns=1,lane=2\n2\ntmpdir=/tmp,mem_mb=100,mem_mib=96\n" "\nwrong\n\n\n\n");
+	assert_string_equal(proctab_holder(track_table(f.track), 21)->task->files->text, "/data/a/.snakemake/log");
 	start(23, 21, "/usr/bin/bwa", "/data/a", "bwa\n");
 	end(23, 0);
 	fixture_settle(&f);
@@ -1418,6 +1421,7 @@ static void named_by_a_log(void **state)
 	assert_int_equal(f.n_tasks, 2);
 	assert_string_equal(f.tasks[1].task, "wrong");
 	assert_int_equal(f.track->lates.n, 1);
+	assert_string_equal(f.track->tasks.first->files->text, "/data/a/.snakemake/metadata"); /* and, behind it, the log */
 	wait_ms(3000);
 	answer("\nwrong\ns=2\n"); /* the same again sends no record */
 	fixture_settle(&f);
@@ -1939,6 +1943,100 @@ static void jobs_across_a_restart(void **state)
 	assert_true(run_of(51)->parent[0]);
 }
 
+/* text: a part of it. */
+static void expect_why(uint32_t pid, void (*why)(const struct proc *, struct why *), const char *rule, const char *text)
+{
+	const struct proc *p = proctab_holder(track_table(f.track), pid);
+	struct why said;
+
+	assert_non_null(p);
+	why(p, &said);
+	if (strcmp(said.rule, rule) != 0 || !strstr(said.text, text))
+		fail_msg("process %u: %s: %s; expected %s: %s", pid, said.rule, said.text, rule, text);
+}
+
+/* Why a process is in its run and task, by the rules of the reference page. */
+static void why_it_is_there(void **state)
+{
+	(void)state;
+	start(15, 10, "/usr/bin/vi", "/data/a", "vi\n");
+	expect_why(15, why_task, "R7", "no engine is around it");
+	snakemake(20, 10, "/data/a");
+	expect_why(20, why_run, "R2", "its exec begins snakemake, and no engine is around it");
+	expect_why(20, why_task, "R3", "it is the process of snakemake itself");
+	rule(21, 20, "/data/a", "bwa mem x");
+	expect_why(21, why_run, "R1", "descends from process 20, whose exec begins this run");
+	expect_why(21, why_task, "R3", "at its exec held task[4] of snakemake");
+	start(22, 21, "/usr/bin/bwa", "/data/a", "bwa\nmem\nx\n");
+	expect_why(22, why_run, "R1", "descends from process 20");
+	expect_why(22, why_task, "R1", "descends from process 21, whose exec begins the task");
+	start(23, 20, "/usr/bin/uname", "/data/a", "uname\n");
+	expect_why(23, why_task, "R3", "no mark of a task of snakemake held");
+	fork_of(24, 20);
+	expect_why(24, why_task, "R3", "executed nothing since its fork");
+	snakemake(25, 21, "/data/a");
+	expect_why(25, why_run, "R3", "begins snakemake in a task of snakemake");
+	start(30, 10, "/usr/bin/make", "/data/a", "make\n");
+	snakemake(31, 30, "/data/a");
+	expect_why(31, why_run, "R2", "class (workflow) is higher than that of every engine around it");
+	start(40, 10, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/luigi\nTop\n");
+	start(41, 40, "/usr/bin/sort", "/data/a", "sort\n");
+	expect_why(41, why_task, "R3", "the recognizer of luigi has no mark of a task");
+}
+
+static void why_it_is_in_a_job(void **state)
+{
+	(void)state;
+	start(20, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
+	fork_of(21, 20);
+	exec_as(21, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n-j4\n", "SLURM_JOB_ID=41\nSLURM_JOB_NAME=x\n");
+	expect_why(21, why_run, "R4", "its exec begins snakemake in a job of slurm");
+	for (uint32_t pid = 31; pid <= 32; pid++) {
+		fork_of(pid, 20);
+		exec_as(pid, "/usr/bin/sort", "/data/a", "sort\n", "SLURM_JOB_ID=42\nSLURM_JOB_NAME=x\n");
+	}
+	expect_why(31, why_run, "R2", "its exec begins slurm");
+	expect_why(32, why_run, "R5", "shows the key of this run of slurm");
+}
+
+/* The next skepd still knows which marks held. */
+static void why_across_a_restart(void **state)
+{
+	char *saved;
+	size_t size;
+
+	(void)state;
+	snakemake(20, 10, "/data/a");
+	rule(21, 20, "/data/a", "bwa mem x");
+	saved = fixture_save(f.track, &size);
+	fixture_close(&f);
+	fixture_open(&f, false, now);
+	fixture_load(f.track, saved, size);
+	saved_restore(f.track, now);
+	now++;
+	track_sweep_begin(f.track, now, now);
+	tell_live(&f, now, 10, T0, 1, 5, 0, 0);
+	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
+	tell_live(&f, now, 21, 21, 20, 20, 0, 0);
+	track_sweep_end(f.track, true, now);
+	saved_settle(f.track, now);
+	expect_why(20, why_run, "R2", "its exec begins snakemake");
+	expect_why(21, why_task, "R3", "at its exec held task[4] of snakemake");
+	assert_int_equal(proctab_holder(track_table(f.track), 21)->scope->mark, 1);
+}
+
+static void why_a_user_named_it(void **state)
+{
+	(void)state;
+	start(20, 10, "/usr/bin/make", "/data/a", "make\n");
+	fork_of(21, 20);
+	exec_as(21, "/usr/bin/sort", "/data/a", "sort\n", "MAKELEVEL=1\nSKEP_TASK=mine\n");
+	expect_why(21, why_task, "R3", "a user named the task");
+	fork_of(22, 20);
+	exec_as(22, "/usr/bin/sort", "/data/a", "sort\n", "MAKELEVEL=1\nSKEP_TASK=\n");
+	expect_why(22, why_task, "R3", "SKEP_TASK in its environment is empty");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1993,6 +2091,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(subshells, open_shell, close_shell),
 		cmocka_unit_test_setup_teardown(no_interactive_shell, open_shell, close_shell),
 		cmocka_unit_test_setup_teardown(jobs_across_a_restart, open_shell, close_shell),
+		cmocka_unit_test_setup_teardown(why_it_is_there, open_host, close_it),
+		cmocka_unit_test_setup_teardown(why_it_is_in_a_job, open_host, close_it),
+		cmocka_unit_test_setup_teardown(why_across_a_restart, open_host, close_it),
+		cmocka_unit_test_setup_teardown(why_a_user_named_it, open_host, close_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
