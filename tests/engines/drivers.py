@@ -6,6 +6,7 @@ Each function says where its layout comes from. The truth is the stand-in's reco
 import glob
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -83,56 +84,135 @@ def make_cgroup(path):
     return files, made
 
 
-def nextflow(w, step, jobs, Task):
-    """Local executor. Tree and files: modules/nextflow/src/main/resources/nextflow/executor/command-run.txt of nextflow 05d79d1
-    and LocalTaskHandler; with tracing, so .command.run starts itself a second time. A retry has a work directory of its
-    own, and the same name; so have the tasks 2 and 3, which nobody tried again."""
-    s = Stand(w, step)
-    java = s.install("java")
-    s.install("nextflow", '#!/bin/bash\nexec -a java %s -cp %s/nextflow-all.jar nextflow.cli.Launcher "$@"\n' % (java, w))
-    for run in ("a", "b"):
-        for i in range(jobs):
-            name = "ALIGN (S%d)" % (2 if i == 3 else i)
-            for attempt in range(1 + (i == 1)):
-                digest = hashlib.md5(("%s %d %d" % (run, i, attempt)).encode()).hexdigest()
-                folder = "%s/%s/work/%s/%s" % (w, run, digest[:2], digest[2:])
-                s.file(folder + "/.command.sh", "#!/bin/bash -ue\n%s %s %d %s\n" % (
-                    step, run, i, STEP_HOW.get(i, "").replace("fail-first", "fail" if not attempt else "")))
-                s.file(folder + "/.command.run", """#!/bin/bash
+# What Nextflow's wrapper does, in words of our own: see nextflow(). @NAME@ is the task, @DIR@ its work directory.
+WRAPPER = r"""#!/bin/bash
 ### ---
-### name: '{name}'
+### name: '@NAME@'
 ### ...
-# NEXTFLOW TASK: {name}
-NXF_ENTRY=${{1:-nxf_main}}
-nxf_date() {{ date +%s%3N; }}
-nxf_mem_watch() {{ ps -e -o pid= -o ppid= | awk '{{print $1}}' | grep -c . >/dev/null; }}
-nxf_trace() {{
-	local start_millis=$(nxf_date)
-	/bin/bash -ue {folder}/.command.sh &
-	local task=$!
-	nxf_mem_watch $task &
+# NEXTFLOW TASK: @NAME@
+set -e
+set -u
+NXF_ENTRY=${1:-nxf_main}
+
+nxf_date() { date +%s%3N; }
+
+nxf_below() { # the process and all below it
+	ps -e -o pid= -o ppid= | awk -v root="$1" '{ up[$1] = $2 }
+		END { for (p in up) for (q = p; q in up; q = up[q]) if (q == root) { print p; break } }'
+}
+
+nxf_memory() { # sums of what /proc/PID/status says about them
+	local pid
+	for pid in $(nxf_below "$1"); do cat /proc/$pid/status 2>/dev/null || true; done |
+		awk -v total="$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)" '
+			/^VmPeak:/ { vmem_peak += $2 } /^VmSize:/ { vmem += $2 }
+			/^VmHWM:/ { rss_peak += $2 } /^VmRSS:/ { rss += $2 }
+			/^voluntary_ctxt/ { vol += $2 } /^nonvoluntary_ctxt/ { inv += $2 }
+			END { printf "%.0f %d %d %d %d %d %d", 1000 * rss / total, vmem, rss, vmem_peak, rss_peak, vol, inv }'
+}
+
+nxf_mem_watch() {
+	local names=(%mem vmem rss peak_vmem peak_rss vol_ctxt inv_ctxt) most=(0 0 0 0 0 0 0) now i got=142
+	while [ $got -gt 128 ]; do # until a line comes
+		now=($(nxf_memory $1))
+		for i in "${!most[@]}"; do [ "${now[i]}" -le "${most[i]}" ] || most[i]=${now[i]}; done
+		got=0
+		read -t 1 -r || got=$?
+	done
+	for i in "${!most[@]}"; do echo "${names[i]}=${most[i]}"; done >>.command.trace
+}
+
+nxf_ticks() { awk '/^cpu / { for (i = 2; i <= 9; i++) sum += $i; printf "%.0f", sum }' /proc/stat; }
+nxf_cpu() { awk '{ printf "%.0f", 10 * ($16 + $17) }' /proc/$$/stat; }
+nxf_io() { awk 'NR <= 6 { print $2 }' /proc/$$/io; }
+
+nxf_trace() {
+	local cpus start ticks cpu io io_now names=(rchar wchar syscr syscw read_bytes write_bytes) i task end
+	touch .command.trace
+	cpus=$(grep -c ^processor /proc/cpuinfo)
+	ticks=$(nxf_ticks)
+	cpu=$(nxf_cpu)
+	io=($(nxf_io))
+	start=$(nxf_date)
+	trap 'kill $mem_proc' ERR # of a task that fails the trace stays empty
+	/bin/bash -ue @DIR@/.command.sh &
+	task=$!
+	exec 11> >(nxf_mem_watch $task)
+	mem_proc=$!
 	wait $task
-}}
-nxf_launch() {{ /bin/bash {folder}/.command.run nxf_trace; }}
-on_exit() {{
-	exit_status=${{nxf_main_ret:=$?}}
-	printf -- $exit_status > {folder}/.exitcode
+	end=$(nxf_date)
+	cpu=$(awk -v cpu=$(($(nxf_cpu) - cpu)) -v ticks=$(($(nxf_ticks) - ticks)) -v n=$cpus 'BEGIN { printf "%.0f", ticks ? 100 * n * cpu / ticks : 0 }')
+	io_now=($(nxf_io))
+	printf '%s\n' nextflow.trace/v2 realtime=$((end - start)) %cpu=$cpu >.command.trace
+	for i in {0..5}; do echo "${names[i]}=$((io_now[i] - io[i]))"; done >>.command.trace
+	echo DONE >&11
+	wait $mem_proc || true
+}
+
+nxf_launch() { /bin/bash @DIR@/.command.run nxf_trace; }
+on_exit() {
+	exit_status=${nxf_main_ret:=$?}
+	printf -- $exit_status > @DIR@/.exitcode
 	exit $exit_status
-}}
-nxf_main() {{
+}
+nxf_main() {
 	trap on_exit EXIT
-	touch {folder}/.command.begin
+	touch @DIR@/.command.begin
 	set +e
 	(set -o pipefail; (nxf_launch | tee .command.out) 3>&1 1>&2 2>&3 | tee .command.err) &
 	pid=$!
 	wait $pid || nxf_main_ret=$?
-}}
+}
 $NXF_ENTRY
-""".format(name=name, folder=folder))
+"""
+
+
+def twin_in(w, run, cwd):
+    """The key of the task that ran in this directory, of those with one command: see make_step() of engines.py."""
+    return next(os.path.basename(os.path.dirname(path)).replace("twin.%s." % run, "twin.") for path in glob.glob("%s/twin.%s.*/cwd" % (w, run))
+                if open(path).read().strip() == cwd)
+
+
+def nextflow(w, step, jobs, Task):
+    """Local executor. Tree and files: command-run.txt and command-trace.txt in modules/nextflow/src/main/resources/
+    nextflow/executor of nextflow 05d79d1 and b4b269f, and LocalTaskHandler; with tracing, so .command.run starts itself
+    a second time. A retry has a work directory of its own, and the same name; so have the tasks 2 and 3, which nobody
+    tried again. The last three have one name and one script.
+
+    The truth is in the files of the wrapper: .command.begin, .exitcode, .command.trace, the header of .command.run.
+    Only the pid is the stand-in's, as Nextflow's native_id."""
+    s = Stand(w, step)
+    java = s.install("java")
+    s.install("nextflow", '#!/bin/bash\nexec -a java %s -cp %s/nextflow-all.jar nextflow.cli.Launcher "$@"\n' % (java, w))
+
+    def folder_of(run, i, attempt):
+        digest = hashlib.md5(("%s %d %d" % (run, i, attempt)).encode()).hexdigest()
+        return "%s/%s/work/%s/%s" % (w, run, digest[:2], digest[2:])
+
+    for run in ("a", "b"):
+        for i in range(jobs + 3):
+            name = "ALIGN (S%d)" % (2 if i == 3 else i) if i < jobs else "TWIN"
+            for attempt in range(1 + (i == 1)):
+                folder = folder_of(run, i, attempt + 1)
+                how = "twin twin" if i >= jobs else "%d %s" % (i, STEP_HOW.get(i, "").replace("fail-first", "fail" if not attempt else ""))
+                s.file(folder + "/.command.sh", "#!/bin/bash -ue\n%s %s %s\n" % (step, run, how))
+                s.file(folder + "/.command.run", WRAPPER.replace("@NAME@", name).replace("@DIR@", folder))
                 s.attempt("%s/%s" % (w, run), str(i), folder, ["/bin/bash", "-ue", ".command.run"])
     s.run_pair("%s/bin/nextflow run main.nf -name happy_{run}" % w)
-    return [Task(run, key, "ALIGN", begin, end, code, pid, number, sample="S2" if key == "3" else "S" + key)
-            for run in ("a", "b") for key, number, pid, begin, end, code in s.record("%s/%s" % (w, run))], 1
+    tasks = []
+    for run in ("a", "b"):
+        for key, number, pid, *_ in s.record("%s/%s" % (w, run)):
+            folder = folder_of(run, int(key), number)
+            with open(folder + "/.command.run") as f:
+                name, sample = re.search(r"^### name: '(\w+)(?: \((\w+)\))?'$", f.read(), re.M).groups()
+            with open(folder + "/.exitcode") as f:
+                code = int(f.read())
+            with open(folder + "/.command.trace") as f:
+                trace = dict(line.split("=") for line in f.read().splitlines()[1:])
+            tasks.append(Task(run, twin_in(w, run, folder) if name == "TWIN" else key, name, os.stat(folder + "/.command.begin").st_mtime,
+                              os.stat(folder + "/.exitcode").st_mtime, code, pid, number, cwd=folder, trace=trace,
+                              **({"sample": sample} if sample else {})))
+    return tasks, 1
 
 
 def cromwell(w, step, jobs, Task):

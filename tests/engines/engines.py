@@ -35,21 +35,47 @@ def write(path, content, mode=0o644):
 
 
 def make_step(w):
-    """What a task executes: it notes its pid, starts a child that does the same, and may leave a daemon behind."""
+    """What a task executes: it notes its pid, starts a child that does the same, and may leave a daemon behind. Tasks with
+    one command end one after another, so the engine's record says which is which (number_twins(), drivers.twin_in())."""
     write(w + "/step", """#!/bin/sh
-# step RUN TASK [daemon|fail|fail-first]: the processes of a task say who they are
-echo "$$ $1 $2" >>"%s/pids"
-sh -c 'echo "$$ $0 $1" >>"%s/pids"; : | cat' "$1" "$2"
+# step RUN TASK [daemon|fail|fail-first|twin]: the processes of a task say who they are
+w=%s key=$2 n=0
+if [ "${3:-}" = twin ]; then # the command does not say which one this is
+	until mkdir -m 777 "$w/twin.$1.$n" 2>/dev/null; do n=$((n + 1)); done
+	key=$2.$n
+fi
+echo "$$ $1 $key" >>"$w/pids"
+sh -c 'echo "$$ $1 $2" >>"$0/pids"; : | cat' "$w" "$1" "$key"
 if [ "${3:-}" = daemon ]; then
-	setsid sh -c 'echo "$$ $0 $1" >>"%s/pids"; exec sleep 2' "$1" "$2" >/dev/null 2>&1 </dev/null &
+	setsid sh -c 'echo "$$ $1 $2" >>"$0/pids"; exec sleep 2' "$w" "$1" "$key" >/dev/null 2>&1 </dev/null &
 fi
 [ "${3:-}" != fail ] || exit 1
-if [ "${3:-}" = fail-first ] && [ ! -e "%s/failed.$1.$2" ]; then
-	: >"%s/failed.$1.$2"
+if [ "${3:-}" = fail-first ] && [ ! -e "$w/failed.$1.$2" ]; then
+	: >"$w/failed.$1.$2"
 	exit 1
 fi
-""" % ((w,) * 5), 0o755)
+if [ "${3:-}" = twin ]; then
+	pwd >"$w/twin.$1.$n/cwd"
+	echo $$ >"$w/twin.$1.$n/pid"
+	if [ $n -gt 0 ]; then
+		until [ -s "$w/twin.$1.$((n - 1))/pid" ]; do sleep 0.1; done
+		while kill -0 "$(cat "$w/twin.$1.$((n - 1))/pid")" 2>/dev/null; do sleep 0.1; done
+	fi
+	sleep 1 # the engine notes the end of the one before
+fi
+""" % w, 0o755)
     return w + "/step"
+
+
+TWINS = 3  # tasks of each run with the very same command
+
+
+def number_twins(tasks, order):
+    """The tasks of a run that have one command, by their ends in the engine's record: the key of each is that of its processes."""
+    for run in ("a", "b"):
+        for n, t in enumerate(sorted((t for t in tasks if (t.run, t.key) == (run, "twin")), key=order)):
+            t.key = "twin.%d" % n
+    return tasks
 
 
 def run_pair(w, command):
@@ -62,9 +88,10 @@ def run_pair(w, command):
 class Task:
     """A task by the engine's record. Times: seconds since 1970, None: the engine does not say."""
 
-    def __init__(self, run, key, name=None, begin=None, end=None, code=None, pid=None, attempt=None, **fields):
+    def __init__(self, run, key, name=None, begin=None, end=None, code=None, pid=None, attempt=None, wall=None, cwd=None,
+                 trace=None, **fields):
         self.run, self.key, self.name, self.begin, self.end, self.code, self.pid = run, key, name, begin, end, code, pid
-        self.attempt = attempt
+        self.attempt, self.wall, self.cwd, self.trace = attempt, wall, cwd, trace
         self.fields = fields  # what the task's record must have, for example job="7_1"
 
 
@@ -79,7 +106,8 @@ def snakemake(w):
     for run in ("a", "b"):
         write("%s/%s/Snakefile" % (w, run), """
 rule all:
-    input: expand("out/{{s}}.txt", s=range({jobs})), "out/daemon", "out/flaky", "out/group", "out/script", "out/shadow"
+    input: expand("out/{{s}}.txt", s=range({jobs})), "out/daemon", "out/flaky", "out/group", "out/script", "out/shadow",
+           expand("out/twin.{{n}}", n=range({twins}))
 rule same:
     output: "out/{{s}}.txt"
     threads: 2
@@ -103,24 +131,33 @@ rule in_a_shadow:
     output: "out/shadow"
     shadow: "minimal"
     shell: "{step} {run} shadow && touch {{output}}"
-""".format(jobs=JOBS, step=step, run=run))
+rule twin:
+    output: "out/twin.{{n}}"
+    threads: lambda wildcards: 1 + int(wildcards.n)
+    shell: "{step} {run} twin twin && cd out && touch twin.$((OMP_NUM_THREADS - 1))"
+""".format(jobs=JOBS, step=step, run=run, twins=TWINS))
         write("%s/%s/plot.py" % (w, run), "import subprocess\nsubprocess.check_call(['%s', '%s', 'script'])\nopen(snakemake.output[0], 'w')\n" % (
             step, run))
     run_pair(w, "snakemake -j 4")
     tasks = []
     for run in ("a", "b"):
+        log = text(glob.glob("%s/%s/.snakemake/log/*.log" % (w, run))[0])
         for path in glob.glob("%s/%s/.snakemake/metadata/*" % (w, run)):
             with open(path) as f:
                 m = json.load(f)
             output = base64.b64decode(os.path.basename(path)).decode()
             key = "same." + output[4:-4] if output.endswith(".txt") else {"out/group": "run"}.get(output, output[4:])
+            fields = {}
+            if key.startswith("twin."):
+                job = re.search(r"^    output: %s\n(?:    .*\n)*" % re.escape(output), log, re.M).group()
+                fields = {"requested_cpus": int((re.findall(r"threads: (\d+)", job) or ["1"])[0])}
+                key = "twin"
             # A Snakemake of its own runs these two; the metadata's times begin later.
             begin = None if key in ("run", "shadow") else m["starttime"]
-            tasks.append(Task(run, key, m["rule"], begin, m["endtime"], 0, attempt=2 if key == "flaky" else 1))
-        log = text(glob.glob("%s/%s/.snakemake/log/*.log" % (w, run))[0])
+            tasks.append(Task(run, key, m["rule"], begin, m["endtime"], 0, attempt={"flaky": 2, "twin": None}.get(key, 1), **fields))
         for _ in range(log.count("Error in rule flaky")):
             tasks.append(Task(run, "flaky", "flaky", code=1, attempt=1))
-    return tasks, 0.5  # a rule's shell begins 3 to 90 ms behind the engine's record, more on a busy machine
+    return number_twins(tasks, lambda t: t.end), 0.5  # a rule's shell begins 3 to 90 ms behind the engine's record, more on a busy machine
 
 
 def parallel(w):
@@ -128,55 +165,88 @@ def parallel(w):
     for run in ("a", "b"):
         os.makedirs("%s/%s" % (w, run))
     # An empty PARALLEL_HOME: parallel has not measured the host yet, as in a user's first run of it.
-    run_pair(w, "(echo 0 daemon; echo 1 fail-first; seq -f '%%g plain' 2 %d) | PARALLEL_HOME=%s/{run}/home parallel -j4 --retries 2 "
-             "--colsep ' ' --joblog joblog '%s {run} {1} {2}'" % (JOBS - 1, w, step))
+    run_pair(w, "(echo 0 daemon; echo 1 fail-first; seq -f '%%g plain' 2 %d; yes twin twin | head -n %d) | PARALLEL_HOME=%s/{run}/home parallel -j4 --retries 2 "
+             "--colsep ' ' --joblog joblog '%s {run} {1} {2}'" % (JOBS - 1, TWINS, w, step))
     tasks = []
     for run in ("a", "b"):
         for line in text("%s/%s/joblog" % (w, run)).splitlines()[1:]:
-            _, _, begin, took, _, _, code, _, command = line.split("\t")
+            seq, _, begin, took, _, _, code, _, command = line.split("\t")
             key, how = command.split()[-2:]
-            tasks.append(Task(run, key, "step", float(begin), float(begin) + float(took), int(code), attempt=2 if how == "fail-first" else 1))
+            tasks.append(Task(run, key, "step", float(begin), float(begin) + float(took), int(code), attempt=2 if how == "fail-first" else 1,
+                              wall=float(took), sample=seq))
         tasks.append(Task(run, "1", "step", code=1, attempt=1))  # the joblog has the last try alone
-    return tasks, 0.5  # parallel notes the begin before its fork
+    return number_twins(tasks, lambda t: t.end), 0.5  # parallel notes the begin before its fork
 
 
 def ninja(w):
     step = make_step(w)
     for run in ("a", "b"):
         write("%s/%s/build.ninja" % (w, run), "rule step\n  command = %s %s $out $how && touch $out\n" % (step, run) +
-              "".join("build t%d: step\n" % i for i in range(JOBS)) + "build t%d: step\n  how = daemon\n" % JOBS)
+              "".join("build t%d: step\n" % i for i in range(JOBS)) + "build t%d: step\n  how = daemon\n" % JOBS +
+              "rule twin\n  command = %s %s twin twin\n" % (step, run) + "".join("build twin%d: twin\n" % i for i in range(TWINS)) +
+              "rule inner\n  command = ninja -C sub\nbuild inner: inner\n")
+        write("%s/%s/sub/build.ninja" % (w, run), "rule step\n  command = %s %s $out && touch $out\nbuild s0: step\nbuild s1: step\n" % (step, run))
     run_pair(w, "ninja -j4")
     tasks = []
     for run in ("a", "b"):
-        for line in text("%s/%s/.ninja_log" % (w, run)).splitlines():
-            if not line.startswith("#"):
-                begin, end, _, output, _ = line.split("\t")
-                tasks.append(Task(run, output, "step"))  # its times count from ninja's own begin
-    return tasks, None
+        for folder in "", "sub/":
+            for line in text("%s/%s/%s.ninja_log" % (w, run, folder)).splitlines():
+                if not line.startswith("#"):
+                    begin, end, _, output, _ = line.split("\t")  # ms from ninja's own begin
+                    tasks.append(Task(run, "twin" if output.startswith("twin") else output, "ninja" if output == "inner" else "step",
+                                      end=int(end), wall=(int(end) - int(begin)) / 1000))
+    return number_twins(tasks, lambda t: t.end), None
 
 
 def make(w):
     step = make_step(w)
     for run in ("a", "b"):
-        write("%s/%s/Makefile" % (w, run), "all: %s inner\n" % " ".join("t%d" % i for i in range(JOBS)) +
+        write("%s/%s/Makefile" % (w, run), "all: %s inner ninja\n" % " ".join(
+                  ["t%d" % i for i in range(JOBS)] + ["twin%d" % i for i in range(TWINS)]) +
+              "twin%%:\n\t%s %s twin twin\n" % (step, run) +
+              "ninja:\n\tcd built && ninja\n" +
               "X := $(shell %s %s none)\n" % (step, run) +
               "t%%:\n\t%s %s $@ $(if $(filter t0,$@),daemon) && touch $@\ninner:\n\t$(MAKE) -C sub\n" % (step, run))
         write("%s/%s/sub/Makefile" % (w, run), "all: s0 s1\ns%%:\n\t%s %s $@ && touch $@\n" % (step, run))
+        write("%s/%s/built/build.ninja" % (w, run), "rule step\n  command = %s %s ninja && touch $out\nbuild e0: step\nbuild e1: step\n" % (step, run))
     run_pair(w, "make -j4 --debug=j")
     tasks = []
     for run in ("a", "b"):
-        for target, pid in re.findall(r"Putting child \S+ \((\S+)\) PID (\d+) on the chain", text("%s/%s.out" % (w, run))):
-            tasks.append(Task(run, target, "make" if target == "inner" else "step", pid=int(pid)))
-    return tasks, None
+        said = text("%s/%s.out" % (w, run))
+        over = [int(pid) for pid in re.findall(r"Reaping winning child \S+ PID (\d+)", said)]
+        for target, pid in re.findall(r"Putting child \S+ \((\S+)\) PID (\d+) on the chain", said):
+            twin = target.startswith("twin")  # without a shell, so called like the whole program
+            name = {"inner": "make", "ninja": "ninja"}.get(target, "step " + run if twin else "step")
+            tasks.append(Task(run, "twin" if twin else target, name, end=over.index(int(pid)), pid=int(pid)))
+    return number_twins(tasks, lambda t: t.end), None
 
 
 def xargs(w):
     step = make_step(w)
     for run in ("a", "b"):
         os.makedirs("%s/%s" % (w, run))
-    run_pair(w, "(echo 0 daemon; seq -f '%%g plain' %d) | xargs -t -P4 -n2 %s {run}" % (JOBS - 1, step))
-    return [Task(run, line.split()[-2], "step " + run) for run in ("a", "b") for line in text("%s/%s.out" % (w, run)).splitlines()
-            if line.startswith(step)], None
+    run_pair(w, "(echo 0 daemon; seq -f '%%g plain' %d; yes twin twin | head -n %d) | xargs -t -P4 -n2 %s {run}" % (JOBS - 1, TWINS, step))
+    tasks = [Task(run, line.split()[-2], "step " + run) for run in ("a", "b") for line in text("%s/%s.out" % (w, run)).splitlines()
+             if line.startswith(step)]
+    return number_twins(tasks, lambda t: 0), None  # it writes no ends
+
+
+def find(w):
+    """One command after another. The truth is what find itself prints of each: whether the command succeeded."""
+    step = make_step(w)
+    for run in ("a", "b"):
+        for name in ["f%d" % i for i in range(JOBS - 2)] + ["daemon", "fail"] + ["twin%d" % i for i in range(TWINS)]:
+            write("%s/%s/list/%s" % (w, run, name), "")
+    run_pair(w, r"find list -type f \( -name daemon -exec {step} {run} {{}} daemon \; -o -name fail -exec {step} {run} {{}} fail \; "
+             r"-o -name 'twin*' -exec {step} {run} twin twin \; -o -name 'f?*' ! -name fail -execdir {step} {run} {{}} \; \) -printf '0 %p\n' "
+             r"-o -type f -printf '1 %p\n'".replace("{step}", step).replace("{{}}", "{}"))
+    tasks = []
+    for run in ("a", "b"):
+        for code, path in (line.split() for line in text("%s/%s.out" % (w, run)).splitlines()):
+            name = os.path.basename(path)
+            key = "twin" if name.startswith("twin") else path if name in ("daemon", "fail") else "./" + name
+            tasks.append(Task(run, key, "step " + run, code=int(code)))
+    return number_twins(tasks, lambda t: 0), None
 
 
 def cwltool(w):
@@ -191,8 +261,8 @@ def cwltool(w):
             "inputs": {"n": "string[]", "how": "string[]"}, "outputs": [],
             "steps": {"order": {"run": "tool.cwl", "scatter": ["n", "how"], "scatterMethod": "dotproduct",
                                 "in": {"n": "n", "how": "how"}, "out": []}}}))
-        how = ["daemon", "fail"] + ["plain"] * (JOBS - 2)
-        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["n%d" % i for i in range(JOBS)], "how": how}))
+        how = ["daemon", "fail"] + ["plain"] * (JOBS - 2) + ["twin"] * TWINS
+        write("%s/%s/in.json" % (w, run), json.dumps({"n": ["n%d" % i for i in range(JOBS)] + ["twin"] * TWINS, "how": how}))
     write(w + "/pids", "")
     for path in [top, w, w + "/pids", w + "/a", w + "/b"]:
         os.chmod(path, 0o755 if path == top else 0o777)
@@ -200,9 +270,9 @@ def cwltool(w):
              "--outdir out wf.cwl in.json" % (w, NOBODY, NOBODY))
     tasks = []
     for run in ("a", "b"):
-        for name, command in re.findall(r"\[job (\w+?)(?:_\d+)?\] \S+\$ ((?:.*\\\n)*.*)", text("%s/%s.out" % (w, run))):
+        for name, cwd, command in re.findall(r"\[job (\w+?)(?:_\d+)?\] (/\S+)\$ ((?:.*\\\n)*.*)", text("%s/%s.out" % (w, run))):
             key, how = command.replace("\\\n", " ").split()[2:4]
-            tasks.append(Task(run, key, name, code=int(how == "fail")))
+            tasks.append(Task(run, drivers.twin_in(w, run, cwd) if key == "twin" else key, name, code=int(how == "fail"), cwd=cwd))
     return tasks, None
 
 
@@ -394,8 +464,31 @@ def seconds(t):
 
 def image_of(images, w, run, key):
     """The last image of the process that said so: another process may have had its pid."""
-    said = [f["upid"] for f in images if {run, key} <= set(f["argv"] or []) and any(w in word for word in f["argv"])]
+    keys = {key, "twin"} if key.startswith("twin.") else {key}
+    said = [f["upid"] for f in images if run in (f["argv"] or []) and keys & set(f["argv"]) and any(w in word for word in f["argv"])]
     return ([f for f in images if f["upid"] in said] or images or [{}])[-1]
+
+
+def root_of(task, images):
+    """The image of the task's first process with which the task began."""
+    upid, _, image = task["task_id"].rpartition(".")
+    return next(f for f in images[int(upid.split("-")[0])] if f["upid"] == task["root_upid"] and f["image"] == int(image))
+
+
+def wrong_by_trace(t, task, images):
+    """The figures of .command.trace with which skep's disagree. Nextflow's wrapper measures around the script, from its own
+    shell: at least what the script's process did, and at most what all processes of the task did."""
+    def took(f):
+        return seconds(f["end_ns"]) - seconds(f["start_ns"])
+
+    whole = [f for of_pid in images.values() for f in of_pid if f.get("task_id") == task["task_id"]]
+    script = [f for f in whole if (f["argv"] or [""])[-1] == t.cwd + "/.command.sh"]
+    if len(script) != 1:
+        return [(t.run, t.key, "processes of .command.sh", len(script))]
+    bounds = [("realtime", took(script[0]) - 0.002, int(t.trace["realtime"]) / 1000, took(task) + 0.002)]  # date's milliseconds
+    bounds += [(name, script[0][name + "_bytes"], int(t.trace[name]), sum(f[name + "_bytes"] for f in whole)) for name in ("rchar", "wchar")]
+    bounds.append(("peak_rss", 0, int(t.trace["peak_rss"]) << 10, sum(f["rss_peak_bytes"] for f in whole)))
+    return [(t.run, t.key, *bound) for bound in bounds if not bound[1] <= bound[2] <= bound[3]]
 
 
 KEYED = ("slurm", "airflow", "jenkins")  # a run that a key joins may stay open after its last process, for the next one
@@ -460,8 +553,12 @@ def judge(engine, w, truth, tolerance, out):
                                                    if not any(f["task_id"] in ids for ids in task_of.values())]))
 
     by_id = {f["task_id"]: f for f in tasks}
+    if engine == "make":  # a ninja in a recipe
+        edges = [image_of(images.get(int(pid), []), w, run, key) for pid, run, key in said if key == "ninja"]
+        check("make: the edges of a ninja in a recipe are steps of the recipe's task", edges and all(f.get("step") == "ninja: step" for f in edges),
+              [f.get("step") for f in edges])
     late = bad = 0
-    misnamed, names, late_names = [], 0, 0
+    misnamed, names, late_names, walls, traced = [], 0, 0, [], []
     # Beside other tests a process waits for a CPU between its action and its note of the time.
     busy = 1 + int(os.getloadavg()[0] / os.cpu_count())
     tolerance, slack = (tolerance or 0) * busy, 0.5 * busy
@@ -490,7 +587,13 @@ def judge(engine, w, truth, tolerance, out):
                 print("# %s: run %s, task %s %s: %s; skepd:" % (engine, t.run, t.key, t.name, t.fields),
                       [{k: f.get(k) for k in ("task", *t.fields)} for f in mine])
         if t.pid:
-            bad += not any(f["task_id"].startswith("%d-" % t.pid) for f in tasks)
+            bad += not any(f["task_id"].startswith("%d-" % t.pid) for f in mine or tasks)
+        if t.cwd and mine:
+            bad += root_of(mine[0], images)["cwd"] != t.cwd
+        if t.wall is not None and mine:
+            walls.append((t.wall, seconds(mine[0]["end_ns"]) - seconds(mine[0]["start_ns"]), t.run, t.key))
+        if t.trace and mine:
+            traced += wrong_by_trace(t, mine[0], images)
     check("%s: exit codes, attempts and pids are the engine's" % engine, bad == 0, bad)
     # A task whose record waits while skepd is restarted keeps its first name.
     if names and not (engine == "snakemake" and int(os.environ.get("ENGINE_RESTARTS", "0"))):
@@ -499,6 +602,12 @@ def judge(engine, w, truth, tolerance, out):
     if tolerance and not os.environ.get("SKEP_SANITIZE"):
         check("%s: tasks begin and end within %.2f s of the engine's record" % (engine, tolerance), late <= len(truth) // 10,
               "%d of %d" % (late, len(truth)))
+    if walls and not os.environ.get("SKEP_SANITIZE"):
+        wrong = [x for x in walls if abs(x[0] - x[1]) > slack]
+        check("%s: tasks are as long as the engine's record says: %d of %d" % (engine, len(walls) - len(wrong), len(walls)),
+              len(wrong) <= len(walls) // 10, wrong[:5])
+    if any(t.trace for t in truth):
+        check("%s: the figures of %d tasks agree with their .command.trace" % (engine, sum(bool(t.trace) for t in truth)), not traced, traced[:5])
 
 
 def known(pid):
@@ -682,6 +791,9 @@ def rules(w, truth, out):
               sorted((f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same") ==
               sorted(("s=%d" % i, 100 << 20) for i in range(JOBS)),
               [(f.get("sample"), f.get("requested_memory_bytes")) for f in of_run if f["task"] == "same"])
+        check("snakemake: of jobs with one command none has another job's sample (run %s)" % run,
+              all(f.get("sample") in (None, "", "n=%d" % (f["requested_cpus"] - 1)) for f in of_run if f["task"] == "twin"),
+              [(f.get("sample"), f.get("requested_cpus")) for f in of_run if f["task"] == "twin"])
         check("skep show --no-files: the rules of run %s, from the lake" % run,
               sorted(either.get(n, n) for n, _ in names(ids[run], "--no-files")) == want, names(ids[run], "--no-files"))
 

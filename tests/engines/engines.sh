@@ -11,9 +11,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 engines=("$@")
 export STAND_IN_PROGRAM=${STAND_IN_PROGRAM:-${abs_builddir:-$PWD}/tests/engines/stand_in}
-[ $# -gt 0 ] || read -ra engines <<<"${ENGINES:-snakemake make ninja parallel xargs nextflow cromwell miniwdl airflow torchrun gitlab-runner github-actions jenkins buildkite agent luigi systemd}"
+[ $# -gt 0 ] || read -ra engines <<<"${ENGINES:-snakemake make ninja parallel xargs find nextflow cromwell miniwdl airflow torchrun gitlab-runner github-actions jenkins buildkite agent luigi systemd}"
 for e in "${engines[@]}"; do
 	case $e in *slurm) command=slurmctld ;; toil) command=toil-cwl-runner ;;
+	make) command=ninja ;; # of a recipe
 	nextflow|cromwell|miniwdl|airflow|torchrun|gitlab-runner|github-actions|jenkins|buildkite|agent|luigi|systemd)
 		command=$STAND_IN_PROGRAM ;;
 	*) command=$e ;;
