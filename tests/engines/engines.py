@@ -41,7 +41,10 @@ def make_step(w):
 # step RUN TASK [daemon|fail|fail-first|twin]: the processes of a task say who they are
 w=%s key=$2 n=0
 if [ "${3:-}" = twin ]; then # the command does not say which one this is
-	until mkdir -m 777 "$w/twin.$1.$n" 2>/dev/null; do n=$((n + 1)); done
+	until mkdir -m 777 "$w/twin.$1.$n" 2>/dev/null; do
+		[ -d "$w/twin.$1.$n" ] || exit 9
+		n=$((n + 1))
+	done
 	key=$2.$n
 fi
 echo "$$ $1 $key" >>"$w/pids"
@@ -88,8 +91,8 @@ def run_pair(w, command):
 class Task:
     """A task by the engine's record. Times: seconds since 1970, None: the engine does not say."""
 
-    def __init__(self, run, key, name=None, begin=None, end=None, code=None, pid=None, attempt=None, wall=None, cwd=None,
-                 trace=None, **fields):
+    def __init__(self, run, key, name=None, begin=None, end=None, code=None, pid=None, attempt=None, wall=None,
+                 cwd=None, trace=None, **fields):
         self.run, self.key, self.name, self.begin, self.end, self.code, self.pid = run, key, name, begin, end, code, pid
         self.attempt, self.wall, self.cwd, self.trace = attempt, wall, cwd, trace
         self.fields = fields  # what the task's record must have, for example job="7_1"

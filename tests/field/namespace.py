@@ -35,8 +35,11 @@ PID = ["unshare", "--pid", "--fork"]
 TIME = ["unshare", "--time", "--boottime", "1000000", "--monotonic", "400000", "--fork"]
 USER = ["unshare", "--user", "--map-root-user"]
 # As in most containers: a cgroup namespace, and a hierarchy that is mounted inside it.
-OF_MEMORY = [line.split() for line in open("/proc/self/mountinfo") if re.search(r" - cgroup2? \S+ \S*memory", line)]
-KIND, HIERARCHY = ("cgroup -o memory", OF_MEMORY[0][4]) if OF_MEMORY else ("cgroup2", "/sys/fs/cgroup")
+MOUNTS = open("/proc/self/mountinfo").read()
+if found := re.search(r"^(?:\S+ ){4}(\S+) .* - cgroup \S+ (?:\S*,)?memory(?:,|$)", MOUNTS, re.M):
+    HIERARCHY, KIND = found[1], "cgroup -o memory"
+else:
+    HIERARCHY, KIND = re.search(r"^(?:\S+ ){4}(\S+) .* - cgroup2 ", MOUNTS, re.M)[1], "cgroup2"
 CONTAINER = ["unshare", "--cgroup", "--mount", "sh", "-c",
              f'umount -l {HIERARCHY} && mount -t {KIND} none {HIERARCHY} && exec "$@"', "sh"]
 # A namespace of each kind.
