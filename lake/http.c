@@ -43,11 +43,44 @@ int lake_http_password(const char *file, char **ret, char *why, size_t room)
 	return 0;
 }
 
+/*
+ * With wait_end_of_query the server appends no exception to rows, but a proxy may take that parameter away.  The
+ * exception then follows the bytes that were sent before, perhaps in the middle of a row.  Later versions give it a
+ * frame, which is in no row: TabSeparated escapes each \r.
+ */
+const char *lake_http_exception(const char *text)
+{
+	static const char frame[] = "\r\n__exception__\r\n", mark[] = "Code: ";
+	static const char *const then[] = { ". DB::Exception: ", ", e.displayText() = DB::Exception: " };
+	const char *from = strstr(text, frame);
+
+	if (from) {
+		const char *words = strstr(from, mark);
+
+		return words ? words : from + strlen(frame);
+	}
+	for (from = text; (from = strstr(from, mark)) != NULL; from++) {
+		const char *line_end = strchr(from, '\n');
+		bool last = !line_end || !line_end[1], first = from == text || from[-1] == '\n';
+		char *end;
+
+		/* the text may be of a process's arguments: in the middle of a row, or before other rows */
+		if (strchr(from, '\t') || (!first && !last))
+			continue;
+		strtoul(from + strlen(mark), &end, 10);
+		for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++)
+			if (strncmp(end, then[i], strlen(then[i])) == 0)
+				return from;
+	}
+	return NULL;
+}
+
 #if __has_include(<curl/curl.h>)
 #include <curl/curl.h>
 
 #define REPLY_MOST (1u << 20) /* of lake_http_post, and of an error */
 #define TIMEOUT_S  60u
+#define TAIL       4096 /* bytes of an answer's end, in which an exception is sought */
 
 static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
@@ -80,6 +113,11 @@ struct lake_http_reply {
 	bool ended, whole;
 	bool framed; /* HTTP/2, or a header for the length or chunks: else a cut answer looks whole to libcurl */
 	bool nomem;
+	bool rows;   /* the caller wants TabSeparated */
+	unsigned exception; /* code in the answer's headers; 0: none */
+	char type[64];      /* Content-Type, cut; "" without one */
+	char tail[TAIL + 1]; /* the end of the answer so far */
+	size_t tail_n;
 	time_t heard; /* monotonic time of the server's last bytes */
 	CURLcode code;
 };
@@ -155,18 +193,62 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
+/* Finds the value of the header `name`; false: the line is another header. */
+static bool header(const char *line, size_t n, const char *name, const char **ret, size_t *ret_n)
+{
+	size_t from = strlen(name);
+
+	if (n <= from || line[from] != ':' || strncasecmp(line, name, from) != 0)
+		return false;
+	for (from++; from < n && isblank((unsigned char)line[from]); from++)
+		;
+	while (n > from && isspace((unsigned char)line[n - 1]))
+		n--;
+	*ret = line + from;
+	*ret_n = n - from;
+	return true;
+}
+
+/* libcurl calls this function for each header of the answer, also for those that follow the body. */
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
 	struct lake_http_reply *r = arg;
+	const char *value;
+	char number[16];
+	size_t len;
 
 	n *= one;
 	r->heard = now();
-	if (n > 5 && strncasecmp(line, "HTTP/", 5) == 0)
+	if (n > 5 && strncasecmp(line, "HTTP/", 5) == 0) {
 		r->framed = line[5] >= '2';
-	if ((n > 15 && strncasecmp(line, "Content-Length:", 15) == 0) ||
-	    (n > 18 && strncasecmp(line, "Transfer-Encoding:", 18) == 0))
+		r->exception = 0;
+		r->type[0] = '\0';
+	} else if (header(line, n, "Content-Length", &value, &len) || header(line, n, "Transfer-Encoding", &value, &len)) {
 		r->framed = true;
+	} else if (header(line, n, "Content-Type", &value, &len)) {
+		snprintf(r->type, sizeof(r->type), "%.*s", (int)len, value);
+	} else if (header(line, n, "X-ClickHouse-Exception-Code", &value, &len)) {
+		snprintf(number, sizeof(number), "%.*s", (int)len, value);
+		r->exception = (unsigned)strtoul(number, NULL, 10);
+	}
 	return n;
+}
+
+static void keep_tail(struct lake_http_reply *r, const char *data, size_t n)
+{
+	size_t old = r->tail_n;
+
+	if (n >= TAIL) {
+		data += n - TAIL;
+		n = TAIL;
+		old = 0;
+	} else if (old + n > TAIL) {
+		memmove(r->tail, r->tail + old + n - TAIL, TAIL - n);
+		old = TAIL - n;
+	}
+	memcpy(r->tail + old, data, n);
+	r->tail_n = old + n;
+	r->tail[r->tail_n] = '\0';
 }
 
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
@@ -190,6 +272,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	}
 	memcpy(r->bytes + r->n, data, n);
 	r->n += n;
+	keep_tail(r, data, n);
 	return n;
 }
 
@@ -219,8 +302,8 @@ static void set_options(struct lake_http_reply *r, const char *url, const char *
 	}
 }
 
-int lake_http_begin(struct lake_http *h, const char *database, const char *text, struct lake_http_reply **ret,
-		    char *why, size_t room)
+static int begin(struct lake_http *h, const char *database, const char *text, bool rows, struct lake_http_reply **ret,
+		 char *why, size_t room)
 {
 	struct lake_http_reply *r = calloc(1, sizeof(*r));
 	char *url = NULL, *name = NULL;
@@ -228,6 +311,7 @@ int lake_http_begin(struct lake_http *h, const char *database, const char *text,
 	if (!r)
 		goto nomem;
 	r->http = h;
+	r->rows = rows;
 	r->easy = lib.init();
 	if (r->easy && database)
 		name = lib.escape(r->easy, database, 0);
@@ -255,6 +339,12 @@ nomem:
 	return -ENOMEM;
 }
 
+int lake_http_begin(struct lake_http *h, const char *database, const char *text, struct lake_http_reply **ret,
+		    char *why, size_t room)
+{
+	return begin(h, database, text, true, ret, why, room);
+}
+
 /* Lets libcurl send and receive; waits if it has nothing to do. */
 static void turn(struct lake_http_reply *r)
 {
@@ -278,22 +368,46 @@ static void turn(struct lake_http_reply *r)
 		lib.multi_wait(m, NULL, 0, 1000, NULL);
 }
 
-static void one_line(char *text)
+static bool is_tab_separated(const char *type)
 {
-	size_t n = strcspn(text, "\r\n");
+	static const char name[] = "text/tab-separated-values";
 
-	text[n < 600 ? n : 600] = '\0';
+	return strncasecmp(type, name, strlen(name)) == 0;
 }
 
-/* The server's own words for an error. */
-static int refused(struct lake_http_reply *r, long status, char *why, size_t room)
+/* A proxy or a log-in page answers 200, too, but not in TabSeparated. Statements have other content types. */
+static bool is_answer(const struct lake_http_reply *r, long status)
 {
-	if (on_body((char[]){ 0 }, 1, 1, r) != 1) {
+	return status == 200 && !r->exception &&
+	       (r->rows ? !*r->type || is_tab_separated(r->type) : !strcasestr(r->type, "html"));
+}
+
+/* The server's own words for an error, as one line. text: where they begin; NULL: the answer is nothing else. */
+static int refused(struct lake_http_reply *r, long status, const char *text, char *why, size_t room)
+{
+	char with[128] = "", words[600];
+	size_t n = 0;
+
+	if (!text && on_body((char[]){ 0 }, 1, 1, r) != 1) {
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
 	}
-	one_line(r->bytes);
-	snprintf(why, room, "answers %ld: %s", status, r->bytes);
+	if (!text)
+		text = r->bytes;
+	if (status == 200 && r->exception)
+		snprintf(with, sizeof(with), " with X-ClickHouse-Exception-Code: %u", r->exception);
+	else if (status == 200 && !is_answer(r, status))
+		snprintf(with, sizeof(with), " with content type %s", r->type);
+	for (; *text && n + 2 < sizeof(words); text++) {
+		if (!isspace((unsigned char)*text))
+			words[n++] = *text;
+		else if (n && words[n - 1] != ' ')
+			words[n++] = ' ';
+	}
+	while (n && words[n - 1] == ' ')
+		n--;
+	words[n] = '\0';
+	snprintf(why, room, "answers %ld%s%s%s", status, with, n ? ": " : "", words);
 	return -EPROTO;
 }
 
@@ -323,6 +437,7 @@ int lake_http_read(struct lake_http_reply *r, const char **ret, size_t *ret_n, c
 {
 	/* libcurl's own limit for a slow server takes five seconds more */
 	const time_t timeout = r->http->timeout_s ? r->http->timeout_s : TIMEOUT_S;
+	const char *exception;
 	long status = 0;
 
 	r->heard = now();
@@ -333,7 +448,7 @@ int lake_http_read(struct lake_http_reply *r, const char **ret, size_t *ret_n, c
 		if (!r->ended)
 			turn(r);
 		lib.getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
-		if (r->n && status == 200) {
+		if (r->n && is_answer(r, status)) {
 			*ret = r->bytes;
 			*ret_n = r->n;
 			r->given = true;
@@ -345,13 +460,18 @@ int lake_http_read(struct lake_http_reply *r, const char **ret, size_t *ret_n, c
 		}
 		if (!r->ended && r->n <= REPLY_MOST)
 			continue;
-		if (r->ended && r->code != CURLE_OK)
+		if (r->ended && r->code != CURLE_OK && !lake_http_exception(r->tail))
 			return failed(r, why, room);
-		if (status != 200)
-			return refused(r, status, why, room);
+		exception = status == 200 ? lake_http_exception(r->tail) : NULL;
+		if (exception || !is_answer(r, status))
+			return refused(r, status, exception, why, room);
 		if (!r->framed) {
 			snprintf(why, room, "the answer does not say how long it is: it may have broken off");
 			return -EPIPE;
+		}
+		if (r->rows && !r->tail_n && !*r->type) {
+			snprintf(why, room, "answers 200 without rows and without their content type");
+			return -EPROTO;
 		}
 		r->whole = true;
 	}
@@ -378,7 +498,7 @@ int lake_http_post(struct lake_http *h, const char *database, const char *text, 
 	char *reply = NULL;
 	size_t n = 0, all = 0;
 	FILE *out = open_memstream(&reply, &all);
-	int err = out ? lake_http_begin(h, database, text, &r, why, room) : -ENOMEM;
+	int err = out ? begin(h, database, text, false, &r, why, room) : -ENOMEM;
 
 	while (!err && (err = lake_http_read(r, &bytes, &n, why, room)) > 0) {
 		err = fwrite(bytes, 1, n, out) == n && ftell(out) <= (long)REPLY_MOST ? 0 : -EFBIG;

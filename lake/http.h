@@ -28,18 +28,21 @@ void lake_http_close(struct lake_http *);
 int lake_http_post(struct lake_http *, const char *database, const char *text, char **ret, char *why, size_t room);
 
 /*
- * The same, and the caller reads the answer in pieces.  wait_end_of_query lets the server send nothing before the query
- * has ended, so that a query that fails has no answer.  The text must live until lake_http_end.
+ * The same for a question that wants FORMAT TabSeparated, and the caller reads the answer in pieces.
+ * wait_end_of_query lets the server send nothing before the query has ended, so that a query that fails has no answer.
+ * The text must live until lake_http_end.
  */
 struct lake_http_reply;
 int lake_http_begin(struct lake_http *, const char *database, const char *text, struct lake_http_reply **ret,
 		    char *why, size_t room);
 /*
  * Waits for the next bytes, which are valid until the next call.  1; 0: the answer has ended and is whole.  -EPROTO:
- * the server answers with an error; -ETIMEDOUT; -EPIPE: the answer broke off; -ECONNREFUSED: no connection; else
- * -errno.
+ * the server answers with an error, perhaps behind rows and a 200, or another program answers; -ETIMEDOUT; -EPIPE: the
+ * answer broke off; -ECONNREFUSED: no connection; else -errno.
  */
 int lake_http_read(struct lake_http_reply *, const char **ret, size_t *ret_n, char *why, size_t room);
 struct lake_http_reply *lake_http_end(struct lake_http_reply *); /* NULL is fine; returns NULL */
+/* text: the end of an answer. Returns the exception that it ends with, else NULL. */
+const char *lake_http_exception(const char *text);
 
 #endif

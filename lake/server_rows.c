@@ -191,6 +191,17 @@ static int split(struct server_rows *r, char *row, char *end)
 	}
 }
 
+/* A strange row may be the beginning of an exception: reads to the end, where the server's words are. */
+static int strange(struct server_rows *r, const char *cause)
+{
+	int err;
+
+	do
+		r->at = r->n;
+	while ((err = more(r)) > 0);
+	return err ? err : server_error(r->server, r->why, -EPROTO, cause);
+}
+
 int server_rows_next(struct server_rows *r)
 {
 	const size_t had = r->n_cells;
@@ -199,7 +210,7 @@ int server_rows_next(struct server_rows *r)
 	int err;
 
 	if (r->bad)
-		return server_error(r->server, r->why, -EPROTO, "its answer has a text where a number belongs");
+		return strange(r, "its answer has a text where a number belongs");
 	while (!(end = r->n > r->at + seen ? memchr(r->bytes + r->at + seen, '\n', r->n - r->at - seen) : NULL)) {
 		seen = r->n - r->at;
 		err = more(r);
@@ -215,7 +226,7 @@ int server_rows_next(struct server_rows *r)
 	if (err)
 		return err;
 	if (r->n_rows++ && r->n_cells != had)
-		return server_error(r->server, r->why, -EPROTO, "its answer has a row with other columns than the first");
+		return strange(r, "its answer has a row with other columns than the first");
 	return 1;
 }
 

@@ -32,6 +32,8 @@ static void answer(struct http *h, struct transfer *t)
 		.body = t->len ? t->reply : "",
 		.len = t->len,
 		.cut = t->cut,
+		.header = t->header,
+		.said = t->why,
 	};
 
 	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);

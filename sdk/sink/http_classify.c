@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
 	long first, last;
@@ -52,8 +53,7 @@ static bool says(const char *text, const char *const *words)
 	return false;
 }
 
-/* Copies the beginning of the body's text, without tags, and with one space between words. */
-static void first_words(const char *body, char *to, size_t room)
+void skep_http_words(const char *body, char *to, size_t room)
 {
 	size_t n = 0;
 	bool tag = false, space = false;
@@ -90,11 +90,29 @@ static bool is_about_tls(const char *body)
 	};
 	char words[192];
 
-	first_words(body, words, sizeof(words));
+	skep_http_words(body, words, sizeof(words));
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
 		if (strncmp(words, begins[i], strlen(begins[i])) == 0)
 			return true;
 	return false;
+}
+
+/*
+ * The content type alone is no proof: PHP calls each answer text/html, and a receiver may answer "OK".  Nor are tags
+ * alone, since a receiver may answer in XML.
+ */
+bool skep_http_is_page(const char *body, const char *content_type)
+{
+	static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
+
+	if (strncmp(body, mark, strlen(mark)) == 0)
+		body += strlen(mark);
+	while (isspace((unsigned char)*body))
+		body++;
+	if (*body != '<')
+		return false;
+	return strcasestr(content_type, "html") || strncasecmp(body, "<!doctype html", 14) == 0 ||
+	       strncasecmp(body, "<html", 5) == 0;
 }
 
 enum skep_batch_result skep_http_classify_status(long status, const char *body)

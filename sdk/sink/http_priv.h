@@ -18,13 +18,15 @@ struct transfer {
 	struct http *http;
 	CURL *easy;
 	struct curl_slist *headers;
-	struct http_request request; /* of its pointers only body, done and arg are valid */
+	/* of its pointers only body, answer_header, done and arg are valid */
+	struct http_request request;
 	unsigned generation;         /* of the secrets in its headers */
 	char *reply;
 	size_t len, room;
 	bool cut;
 	char error[CURL_ERROR_SIZE];
 	char where[256];
+	char header[128]; /* the answer_header's value, cut */
 	char why[768];
 	struct skep_batch_answer answer;
 	struct transfer *next, **link; /* in the list active, waiting or idle of its http */

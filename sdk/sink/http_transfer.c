@@ -2,11 +2,13 @@
 /*
  * Sets up libcurl for one request, and classifies its answer.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <skep/ca_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sdk/sink/http_classify.h"
 #include "sdk/sink/http_priv.h"
@@ -89,6 +91,31 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	t->len += take;
 	t->reply[t->len] = '\0';
 	return t->cut ? 0 : want; /* 0 ends the transfer: the layer cuts an endless answer */
+}
+
+/*
+ * Keeps the header that the request names.  libcurl calls this function for each header, also of a proxy's answer to
+ * CONNECT, of interim answers, and after the body.  curl_easy_header() would do it, from libcurl 7.84 on.
+ */
+static size_t on_header(char *line, size_t one, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+	const char *name = t->request.answer_header;
+	size_t len = strlen(name), from = len + 1;
+
+	n *= one;
+	if (n > 5 && strncasecmp(line, "HTTP/", 5) == 0) {
+		t->header[0] = '\0';
+	} else if (n > from && line[len] == ':' && strncasecmp(line, name, len) == 0) {
+		size_t to = n;
+
+		while (from < to && (line[from] == ' ' || line[from] == '\t'))
+			from++;
+		while (to > from && isspace((unsigned char)line[to - 1]))
+			to--;
+		snprintf(t->header, sizeof(t->header), "%.*s", (int)(to - from), line + from);
+	}
+	return n;
 }
 
 static int add_header(struct transfer *t, const char *text)
@@ -212,6 +239,7 @@ int skep_transfer_set_up(struct transfer *t, const struct http_request *q)
 	t->len = 0;
 	t->cut = false;
 	t->error[0] = '\0';
+	t->header[0] = '\0';
 	if (add_headers(t, q) != 0)
 		return -ENOMEM;
 	if (q->values && skep_http_template_expand(url, q->values, true, &expanded) != 0)
@@ -233,6 +261,10 @@ int skep_transfer_set_up(struct transfer *t, const struct http_request *q)
 	}
 	SET(CURLOPT_WRITEFUNCTION, on_body);
 	SET(CURLOPT_WRITEDATA, t);
+	if (q->answer_header) {
+		SET(CURLOPT_HEADERFUNCTION, on_header);
+		SET(CURLOPT_HEADERDATA, t);
+	}
 	SET(CURLOPT_ERRORBUFFER, t->error);
 	SET(CURLOPT_PRIVATE, t);
 	code = code ? code : set_tls(t, o);
@@ -288,16 +320,24 @@ static curl_off_t retry_after(CURL *easy)
 
 static void judge_answer(struct transfer *t, long status)
 {
-	char words[EXCERPT], *to = NULL, there[256];
+	char words[EXCERPT], text[EXCERPT], *to = NULL, *type = NULL, there[256];
 	curl_off_t after = retry_after(t->easy);
 
 	t->answer.result = skep_http_classify_status(status, t->len ? t->reply : "");
 	excerpt(t, words, sizeof(words));
+	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
 	if (status >= 300 && status < 400 && curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to) == CURLE_OK && to) {
 		skep_http_url_where(to, there, sizeof(there));
 		snprintf(t->why, sizeof(t->why),
 			 "%s answers %ld, a redirect to %s: none is followed, %s is to be the final address", t->where,
 			 status, there, t->http->url_name);
+	} else if (t->answer.result == SKEP_BATCH_ACK && t->len && skep_http_is_page(t->reply, type ? type : "")) {
+		t->answer.result = SKEP_BATCH_HOLD;
+		skep_http_words(words, text, sizeof(text));
+		snprintf(t->why, sizeof(t->why),
+			 "%s answers %ld with a page of HTML: %s; mend %s, or the proxy or log-in page in the receiver's "
+			 "place",
+			 t->where, status, text, t->http->url_name);
 	} else {
 		snprintf(t->why, sizeof(t->why), "%s answers %ld%s%s", t->where, status, *words ? ": " : "", words);
 	}
@@ -330,6 +370,8 @@ void skep_transfer_judge(struct transfer *t, CURLcode code)
 	/* Blank here, before any caller quotes the reply: a receiver may quote the request's headers. */
 	skep_http_auth_blank(t->http->auth, t->reply, t->len);
 	skep_http_auth_blank(t->http->before, t->reply, t->len);
+	skep_http_auth_blank(t->http->auth, t->header, strlen(t->header));
+	skep_http_auth_blank(t->http->before, t->header, strlen(t->header));
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &body);

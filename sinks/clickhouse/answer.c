@@ -63,6 +63,7 @@ const char *const setting_names[SETTINGS] = {
 	[SETTING_TOKEN] = "insert_deduplication_token",
 	[SETTING_VIEWS] = "deduplicate_blocks_in_dependent_materialized_views",
 	[SETTING_ASYNC] = "async_insert_deduplicate",
+	[SETTING_WAIT] = "wait_for_async_insert",
 };
 
 /* Returns the first known setting in the answer: later servers append names that the sender may have meant. */
@@ -82,15 +83,37 @@ enum setting answer_setting(const char *body)
 	return SETTINGS;
 }
 
-unsigned answer_code(const char *body)
+unsigned answer_code(const char *header, const char *body)
 {
-	return strncmp(body, "Code: ", 6) == 0 ? (unsigned)strtoul(body + 6, NULL, 10) : 0;
+	static const char *const then[] = { ". DB::", ", e.", ", type: " };
+	unsigned code = (unsigned)strtoul(header, NULL, 10);
+	char *end;
+
+	while (!code && (body = strstr(body, "Code: ")) != NULL) {
+		unsigned n;
+
+		body += strlen("Code: ");
+		n = (unsigned)strtoul(body, &end, 10);
+		for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++)
+			if (strncmp(end, then[i], strlen(then[i])) == 0)
+				code = n;
+	}
+	return code;
+}
+
+bool answer_is_success(unsigned status, unsigned code, const char *body)
+{
+	return status == 200 && !code && !body[strspn(body, " \t\r\n")];
 }
 
 enum skep_batch_result answer_classify(enum skep_batch_result by_status, unsigned code, const char **ret_remedy)
 {
 	*ret_remedy = NULL;
-	if (!code || by_status == SKEP_BATCH_ACK)
+	if (!code && by_status == SKEP_BATCH_ACK) {
+		*ret_remedy = "ClickHouse answers an INSERT with 200 and no text: is url ClickHouse's HTTP interface?";
+		return SKEP_BATCH_HOLD;
+	}
+	if (!code)
 		return by_status;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		if (codes[i].code == code) {

@@ -37,7 +37,7 @@ static char *url_of(const struct clickhouse *c, const struct table *t)
 	put_percent(out, target);
 	put_percent(out, " FORMAT RowBinary");
 	if (c->async_insert)
-		fputs("&async_insert=1&wait_for_async_insert=1", out);
+		fputs("&async_insert=1", out);
 	free(target);
 	if (fclose(out) != 0) {
 		free(text);

@@ -75,6 +75,7 @@ struct clickhouse {
 	struct skep_counter *rows, *inserts;
 	char *url[TABLES]; /* without the parts that differ from batch to batch */
 	bool unknown[SETTINGS]; /* settings that the server does not know */
+	bool lied;              /* the last answer was a 2xx that is no success, and the log says so */
 	struct inserted inserted;
 	uint64_t turns;
 	struct slot slots[IN_FLIGHT];

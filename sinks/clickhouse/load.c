@@ -6,7 +6,8 @@
  *   insert_deduplication_token     names batches and table: the server skips rows that it has (22.2)
  *   deduplicate_blocks_in_dependent_materialized_views  skips the rows in a site's materialised views too, when
  *                                  the first attempt ended between table and views
- *   wait_for_async_insert          with async_insert: the server answers when the rows are in the table
+ *   wait_for_async_insert          the server answers when the rows are in the table; a user's profile may have
+ *                                  async_insert and not this
  *   async_insert_deduplicate       makes the token count for async_insert, too
  *
  * A batch that the sink sends alone has its key as token, the same after a crash of skepd.  Chance decides which
@@ -82,15 +83,17 @@ static void replied(void *arg, struct http_reply *reply)
 	struct part *p = arg;
 	struct load *l = p->load;
 	struct clickhouse *c = l->sink;
-	unsigned code = answer_code(reply->body);
+	unsigned code = answer_code(reply->header, reply->body);
 	enum setting unknown = code == ANSWER_UNKNOWN_SETTING ? answer_setting(reply->body) : SETTINGS;
-	enum skep_batch_result result;
-	const char *remedy;
+	enum skep_batch_result result = SKEP_BATCH_ACK;
+	const char *remedy = NULL;
+	char why[800];
+	bool lies;
 
 	l->answer.sent_bytes += reply->answer.sent_bytes;
 	if (unknown < SETTINGS && !p->without[unknown]) {
-		/* an old server: only ReplacingMergeTree removes the repeated rows */
-		if (!c->unknown[unknown])
+		/* an old server: only ReplacingMergeTree removes the repeated rows; it inserts nothing later */
+		if (!c->unknown[unknown] && unknown != SETTING_WAIT)
 			c->host->log(c->inst, SKEP_LOG_NOTICE,
 				     "the server knows no %s: a batch that is sent twice is in the tables "
 				     "twice until they merge; FINAL shows it once",
@@ -99,9 +102,19 @@ static void replied(void *arg, struct http_reply *reply)
 		send_part(p);
 		return;
 	}
-	result = answer_classify(reply->answer.result, code, &remedy);
+	if (!answer_is_success(reply->answer.status, code, reply->body))
+		result = answer_classify(reply->answer.result, code, &remedy);
 	p->taken = result == SKEP_BATCH_ACK;
-	fail(l, result, reply->answer.status, reply->answer.why ? reply->answer.why : "", remedy);
+	if (code && reply->answer.status < 300)
+		snprintf(why, sizeof(why), "%s, with the exception code %u", reply->said, code);
+	else
+		snprintf(why, sizeof(why), "%s", reply->said);
+	/* the plugin host logs a RETRY only at the level info: a receiver that is away is no surprise, but this is */
+	lies = reply->answer.status / 100 == 2 && (result == SKEP_BATCH_RETRY || result == SKEP_BATCH_SUSPECT);
+	if (lies && !c->lied)
+		c->host->log(c->inst, SKEP_LOG_WARNING, "%s: no success; skepd offers the batch again", why);
+	c->lied = lies;
+	fail(l, result, reply->answer.status, why, remedy);
 	if (reply->answer.retry_after_ns > l->answer.retry_after_ns)
 		l->answer.retry_after_ns = reply->answer.retry_after_ns;
 	if (--l->pending == 0)
@@ -114,14 +127,15 @@ static void replied(void *arg, struct http_reply *reply)
 static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t, const bool without[SETTINGS])
 {
 	const char *async = c->async_insert && !without[SETTING_ASYNC] ? "&async_insert_deduplicate=1" : "";
+	const char *wait = without[SETTING_WAIT] ? "" : "&wait_for_async_insert=1";
 	const char *views = without[SETTING_VIEWS] ? "" : "&deduplicate_blocks_in_dependent_materialized_views=1";
 	char *url = NULL;
 	int n;
 
 	if (without[SETTING_TOKEN]) /* without a token the server recognises no repeated rows at all */
-		n = asprintf(&url, "%s%s", c->url[t], async);
+		n = asprintf(&url, "%s%s%s", c->url[t], wait, async);
 	else
-		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token,
+		n = asprintf(&url, "%s%s%s&insert_deduplication_token=%s:%s%s", c->url[t], wait, async, l->token,
 			     tables[t].name, views);
 	return n < 0 ? NULL : url;
 }
@@ -140,6 +154,7 @@ static void send_part(struct part *p)
 						    .url = url,
 						    .content_type = "application/octet-stream",
 						    .encoding = skep_http_encoding_of(c->http.compression),
+						    .answer_header = ANSWER_CODE_HEADER,
 						    .body = p->data,
 						    .len = p->len,
 						    .done = replied,

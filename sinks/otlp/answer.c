@@ -88,42 +88,46 @@ static void part_over(struct part *p, enum part_state state, uint64_t refused)
 	p->refused = refused < p->items ? (uint32_t)refused : p->items;
 }
 
-static void part_taken(struct flight *f, enum signal s, const struct http_reply *reply)
+static void part_taken(struct flight *f, enum signal s, const struct reply *r)
 {
 	struct otlp *o = f->sink;
 	struct part *p = &f->parts[s];
-	struct reply r = { 0 };
 
-	if (!reply_read(reply->body, reply->len, &r))
-		r = (struct reply){ 0 }; /* an empty JSON object, or a page: the status alone means acceptance */
-	if (r.rejected)
-		flight_say(f->why_refused, s, "the receiver has refused some", r.words);
-	else if (*r.words)
-		o->host->log(o->inst, SKEP_LOG_WARNING, "%s: the receiver warns: %s", signal_names[s], r.words);
-	part_over(p, PART_TAKEN, r.rejected);
+	if (r->rejected)
+		flight_say(f->why_refused, s, "the receiver has refused some", r->words);
+	else if (*r->words)
+		o->host->log(o->inst, SKEP_LOG_WARNING, "%s: the receiver warns: %s", signal_names[s], r->words);
+	part_over(p, PART_TAKEN, r->rejected);
 	if (o->items[s])
 		o->host->counter_add(o->items[s], p->items - p->refused);
 }
 
 void part_answered(struct flight *f, enum signal s, struct http_reply *reply)
 {
-	const char *what = reply->answer.why ? reply->answer.why : "refused";
+	const char *what = reply->answer.why ? reply->answer.why : "refused", *words = NULL;
 	bool is_refused = reply->answer.result == SKEP_BATCH_REJECT;
-	struct reply status = { 0 };
-	char code[32];
+	struct reply r = { 0 };
+	char text[160];
 
 	f->answer.sent_bytes += reply->answer.sent_bytes;
 	if (reply->answer.result == SKEP_BATCH_ACK) {
-		part_taken(f, s, reply);
-		return;
+		if (!reply->cut && reply_read(reply->content_type, reply->body, reply->len, &r)) {
+			part_taken(f, s, &r);
+			return;
+		}
+		reply->answer.result = SKEP_BATCH_HOLD;
+		snprintf(text, sizeof(text), "not the answer of an OTLP receiver, but content type \"%.80s\"",
+			 reply->content_type);
+		what = text;
+		words = reply->said;
+	} else if (strstr(reply->content_type, "protobuf") && reply_read_status(reply->body, reply->len, &r)) {
+		/* The HTTP layer quotes a body as text; this body is a protobuf message that contains the text. */
+		snprintf(text, sizeof(text), "HTTP %u", reply->answer.status);
+		what = text;
+		words = r.words;
 	}
 	f->answer.status = reply->answer.status;
-	/* The HTTP layer quotes a body as text; this body is a protobuf message that contains the text. */
-	if (strstr(reply->content_type, "protobuf") && reply_read_status(reply->body, reply->len, &status)) {
-		snprintf(code, sizeof(code), "HTTP %u", reply->answer.status);
-		what = code;
-	}
-	flight_say(is_refused ? f->why_refused : f->why, s, what, status.words);
+	flight_say(is_refused ? f->why_refused : f->why, s, what, words);
 	if (is_refused) {
 		part_over(&f->parts[s], PART_REFUSED, f->parts[s].items);
 		return;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the few protobuf messages that a receiver returns.
+ * Reads the few messages that a receiver returns.
  */
 #include "sinks/otlp/reply.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <skep/utf8.h>
+#include <stdlib.h>
 #include <string.h>
-
+#include <strings.h>
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -92,7 +95,7 @@ static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
 	ret->words[len] = '\0';
 }
 
-bool reply_read(const void *data, size_t n, struct reply *ret)
+static bool read_protobuf(const void *data, size_t n, struct reply *ret)
 {
 	struct cursor c = { data, data ? (const uint8_t *)data + n : data, false };
 	struct reply r = { 0 };
@@ -102,8 +105,10 @@ bool reply_read(const void *data, size_t n, struct reply *ret)
 		struct cursor inner;
 		struct value part;
 
-		if (v.field != 1 || v.wire != 2)
+		if (v.field != 1)
 			continue;
+		if (v.wire != 2)
+			return false; /* google.rpc.Status { code = 1 }, a failure */
 		inner = (struct cursor){ v.bytes, v.bytes + v.len, false };
 		while (next(&inner, &part)) {
 			if (part.field == 1 && part.wire == 0)
@@ -117,6 +122,71 @@ bool reply_read(const void *data, size_t n, struct reply *ret)
 		return false;
 	*ret = r;
 	return true;
+}
+
+/* JSON of protobuf has a number of 64 bits as a text; some receivers send a number. */
+static bool json_count(const json_t *value, uint64_t *ret)
+{
+	const char *text = json_string_value(value);
+	long long n = json_integer_value(value);
+	char *end = NULL;
+
+	if (text) {
+		errno = 0;
+		n = strtoll(text, &end, 10);
+		if (errno || end == text || *end)
+			return false;
+	} else if (!json_is_integer(value)) {
+		return false;
+	}
+	*ret = n > 0 ? (uint64_t)n : 0;
+	return true;
+}
+
+static bool json_partial(json_t *partial, struct reply *ret)
+{
+	const char *name;
+	json_t *value;
+
+	if (json_is_null(partial))
+		return true;
+	if (!json_is_object(partial))
+		return false;
+	json_object_foreach(partial, name, value) {
+		if (strncmp(name, "rejected", strlen("rejected")) == 0) {
+			if (!json_count(value, &ret->rejected))
+				return false;
+		} else if (json_is_string(value)) {
+			keep_words((const uint8_t *)json_string_value(value), json_string_length(value), ret);
+		}
+	}
+	return true;
+}
+
+/* A message with other members is another message, such as { "code": 16, "message": "..." } or { "error": "..." }. */
+static bool read_json(const void *data, size_t n, struct reply *ret)
+{
+	json_t *root = json_loadb(data, n, 0, NULL), *value;
+	struct reply r = { 0 };
+	bool ok = json_is_object(root);
+	const char *name;
+
+	json_object_foreach(root, name, value)
+		ok = ok && (strcmp(name, "partialSuccess") == 0 || strcmp(name, "partial_success") == 0) &&
+		     json_partial(value, &r);
+	json_decref(root);
+	if (ok)
+		*ret = r;
+	return ok;
+}
+
+bool reply_read(const char *content_type, const void *data, size_t n, struct reply *ret)
+{
+	if (!n) {
+		*ret = (struct reply){ 0 };
+		return true;
+	}
+	return strcasestr(content_type, "json") ? read_json(data, n, ret) : read_protobuf(data, n, ret);
 }
 
 bool reply_read_status(const void *data, size_t n, struct reply *ret)

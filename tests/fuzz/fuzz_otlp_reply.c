@@ -11,10 +11,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *const types[] = { "", "application/json" };
 	struct reply r;
 
-	if (reply_read(data, size, &r) && skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words))
-		abort();
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (reply_read(types[i], data, size, &r) &&
+		    skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words))
+			abort();
 	if (reply_read_status(data, size, &r) &&
 	    (!*r.words || skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words)))
 		abort();

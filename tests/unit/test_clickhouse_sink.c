@@ -26,6 +26,7 @@
 #include "sinks/clickhouse/rows.h"
 #include "tests/unit/carried.h"
 #include "tests/unit/clickhouse_server.h"
+#include "tests/unit/faultd.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
@@ -568,9 +569,22 @@ static void test_codes(void **state)
 	const char *remedy;
 
 	(void)state;
-	assert_int_equal(answer_code("Code: 60. DB::Exception: Table skep.proc does not exist."), 60);
-	assert_int_equal(answer_code("Code: 115, e.displayText() = DB::Exception: Unknown setting x"), 115);
-	assert_int_equal(answer_code("no code"), 0);
+	assert_int_equal(answer_code("", "Code: 60. DB::Exception: Table skep.proc does not exist."), 60);
+	assert_int_equal(answer_code("", "Code: 115, e.displayText() = DB::Exception: Unknown setting x"), 115);
+	assert_int_equal(answer_code("", "no code"), 0);
+	assert_int_equal(answer_code("", "Error Code: 502. Bad gateway"), 0);
+	assert_int_equal(answer_code("209", ""), 209);
+	assert_int_equal(answer_code("241", "Code: 60. DB::Exception: x"), 241);
+	assert_int_equal(answer_code("", "1\t2\nCode: 241. DB::Exception: Memory limit"), 241);
+	assert_int_equal(answer_code("", "Poco::Exception. Code: 1000, e.code() = 111"), 1000);
+	assert_true(answer_is_success(200, 0, ""));
+	assert_true(answer_is_success(200, 0, "\n"));
+	assert_false(answer_is_success(200, 209, ""));
+	assert_false(answer_is_success(200, 0, "Ok.\n"));
+	assert_false(answer_is_success(202, 0, ""));
+	assert_int_equal(answer_classify(SKEP_BATCH_ACK, 209, &remedy), SKEP_BATCH_RETRY);
+	assert_int_equal(answer_classify(SKEP_BATCH_ACK, 0, &remedy), SKEP_BATCH_HOLD);
+	assert_non_null(remedy);
 	assert_int_equal(answer_classify(SKEP_BATCH_SUSPECT, 252, &remedy), SKEP_BATCH_RETRY);
 	assert_int_equal(answer_classify(SKEP_BATCH_REJECT, 60, &remedy), SKEP_BATCH_HOLD);
 	assert_non_null(remedy);
@@ -580,6 +594,57 @@ static void test_codes(void **state)
 	assert_int_equal(answer_worse(SKEP_BATCH_ACK, SKEP_BATCH_RETRY), SKEP_BATCH_RETRY);
 	assert_int_equal(answer_worse(SKEP_BATCH_REJECT, SKEP_BATCH_RETRY), SKEP_BATCH_RETRY);
 	assert_int_equal(answer_worse(SKEP_BATCH_HOLD, SKEP_BATCH_REJECT), SKEP_BATCH_HOLD);
+}
+
+/* A 200 that stands for no success: the rows have not arrived, and the sink does not count them. */
+static void test_lies(void **state)
+{
+	static const struct {
+		const char *script;
+		enum skep_batch_result result;
+		const char *why;
+	} cases[] = {
+		{ "code:209", SKEP_BATCH_RETRY, "answers 200, with the exception code 209" },
+		{ "code:60", SKEP_BATCH_HOLD, "skep lake init" },
+		{ "code:27", SKEP_BATCH_SUSPECT, "exception code 27" },
+		{ "says:Code:%20241.%20DB::Exception:%20Memory%20limit%20exceeded", SKEP_BATCH_RETRY, "Memory limit exceeded" },
+		{ "says:7%20rows.%20Code:%20516.%20DB::Exception:%20ann", SKEP_BATCH_HOLD, "mend username" },
+		{ "says:Ok.", SKEP_BATCH_HOLD, "answers 200: Ok.; ClickHouse answers an INSERT with 200 and no text" },
+		{ "page", SKEP_BATCH_HOLD, "Your session has ended." },
+		{ "empty:202", SKEP_BATCH_HOLD, "is url ClickHouse's HTTP interface?" },
+		{ "empty:204", SKEP_BATCH_HOLD, "is url ClickHouse's HTTP interface?" },
+		{ "503", SKEP_BATCH_RETRY, "answers 503" },
+	};
+	struct faultd server;
+	json_t *log;
+
+	(void)state;
+	assert_true(faultd_start(&server, false, false, "n"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct skep_mock_batch *b = batch(1, "running");
+		char url[160];
+
+		skep_mock_init(&m, skep_plugin_entry(NULL));
+		m.quiet = true;
+		snprintf(url, sizeof(url), "http://127.0.0.1:%d/%s,empty/%zu", server.http, cases[i].script, i);
+		assert_int_equal(skep_mock_option(&m, "url", url), 0);
+		assert_int_equal(skep_mock_option_list(&m, "streams", (const char *[]){ "process.exit", NULL }), 0);
+		start();
+		send_batch(b);
+		if (m.answer.result != cases[i].result || !strstr(m.why, cases[i].why))
+			fail_msg("%s: result %u: %s", cases[i].script, m.answer.result, m.why);
+		assert_int_equal(skep_mock_counter(&m, "rows"), 0);
+		send_batch(b); /* the same rows again, to a server that has come to its senses */
+		expect(SKEP_BATCH_ACK);
+		assert_int_equal(skep_mock_counter(&m, "rows"), PROCESSES);
+		end();
+		skep_mock_batch_free(b);
+	}
+	/* the server answers when the rows are in the table, whatever the user's profile says */
+	log = faultd_log(&server);
+	assert_non_null(strstr(json_string_value(json_object_get(json_array_get(log, 0), "path")), "&wait_for_async_insert=1"));
+	json_decref(log);
+	faultd_stop(&server);
 }
 
 /*
@@ -607,6 +672,8 @@ static void test_unknown_settings(void **state)
 		answer_setting(
 			"Code: 115. DB::Exception: Unknown setting async_insert: Maybe you meant ['async_insert_deduplicate']"),
 		SETTINGS);
+	assert_int_equal(answer_setting("Code: 115, e.displayText() = DB::Exception: Unknown setting wait_for_async_insert"),
+			 SETTING_WAIT);
 	assert_int_equal(answer_setting("Code: 115. DB::Exception: Unknown setting insert_deduplication_tokens"),
 			 SETTINGS);
 	assert_int_equal(answer_setting("Code: 115"), SETTINGS);
@@ -707,6 +774,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_codes),
+		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_init),
 		cmocka_unit_test(test_rows),

@@ -211,6 +211,9 @@ static void test_answers(void **state)
 	} cases[] = {
 		{ "204", SKEP_BATCH_ACK, 204, "" },
 		{ "flood", SKEP_BATCH_ACK, 200, "" },
+		{ "says:ok", SKEP_BATCH_ACK, 200, "" },
+		{ "page", SKEP_BATCH_HOLD, 200, "with a page of HTML" },
+		{ "page", SKEP_BATCH_HOLD, 200, "Your session has ended." },
 		{ "400", SKEP_BATCH_REJECT, 400, "answers 400: this is fault 400 as the script says" },
 		{ "401", SKEP_BATCH_HOLD, 401, "answers 401" },
 		{ "403", SKEP_BATCH_HOLD, 403, "answers 403" },
@@ -922,6 +925,31 @@ static void test_classify(void **state)
 	}
 }
 
+static void test_pages(void **state)
+{
+	static const struct {
+		const char *body, *type;
+		bool is_page;
+	} cases[] = {
+		{ "<!DOCTYPE html><html>", "text/html", true },
+		{ " \r\n<!doctype HTML PUBLIC>", "", true },
+		{ "<HTML><body>", "text/plain", true },
+		{ "\xef\xbb\xbf\n<html>", "", true },
+		{ "<meta http-equiv=refresh>", "text/html; charset=utf-8", true },
+		{ "<!-- a portal --><html>", "Text/HTML", true },
+		{ "", "text/html", false },
+		{ "OK", "text/html", false }, /* PHP */
+		{ "<?xml version=\"1.0\"?><ok/>", "application/xml", false },
+		{ "{}", "application/json", false },
+		{ "said <html>", "text/plain", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (skep_http_is_page(cases[i].body, cases[i].type) != cases[i].is_page)
+			fail_msg("\"%s\", %s", cases[i].body, cases[i].type);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -960,6 +988,7 @@ int main(void)
 	};
 	static const struct CMUnitTest alone[] = {
 		cmocka_unit_test(test_classify),
+		cmocka_unit_test(test_pages),
 	};
 
 	return cmocka_run_group_tests_name("alone", alone, NULL, NULL) ||

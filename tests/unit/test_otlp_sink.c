@@ -47,7 +47,7 @@ static struct receiver {
 	/* The statuses for each signal, for the first n requests; afterwards 200 */
 	struct {
 		unsigned times, status;
-		const char *headers;
+		const char *headers, *type; /* type: NULL: that of OTLP */
 		const void *body;
 		size_t len;
 	} answers[SIGNALS];
@@ -67,7 +67,7 @@ static void reply_to(int fd, const char *path)
 	char head[512];
 	int s = signal_of(path), n;
 	unsigned status = 200;
-	const char *headers = "";
+	const char *headers = "", *type = "application/x-protobuf";
 	const void *body = NULL;
 	size_t len = 0;
 
@@ -76,13 +76,14 @@ static void reply_to(int fd, const char *path)
 		receiver.answers[s].times--;
 		status = receiver.answers[s].status;
 		headers = receiver.answers[s].headers ? receiver.answers[s].headers : "";
+		type = receiver.answers[s].type ? receiver.answers[s].type : type;
 		body = receiver.answers[s].body;
 		len = receiver.answers[s].len;
 	}
 	pthread_mutex_unlock(&receiver.lock);
 	n = snprintf(head, sizeof(head),
-		     "HTTP/1.1 %u X\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n%s\r\n", status,
-		     len, headers);
+		     "HTTP/1.1 %u X\r\n%s%s%sContent-Length: %zu\r\n%s\r\n", status, *type ? "Content-Type: " : "",
+		     type, *type ? "\r\n" : "", len, headers);
 	if (write(fd, head, (size_t)n) != n || (len && write(fd, body, len) != (ssize_t)len))
 		return;
 }
@@ -625,6 +626,64 @@ static void partial(void **state)
 }
 
 /*
+ * A success is a 2xx with an empty body, as Prometheus, Grafana Cloud and Loki answer, or with the message of OTLP, in
+ * protobuf or JSON. Behind anything else there is another program, or a failure.
+ */
+static void lies(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *type, *body, *why; /* why: NULL: a success */
+		unsigned refused;
+	} cases[] = {
+		{ 200, "application/x-protobuf", "", NULL, 0 },
+		{ 200, "", "", NULL, 0 },
+		{ 200, "text/html", "", NULL, 0 },
+		{ 201, "text/plain", "", NULL, 0 },
+		{ 202, "application/json", "{}", NULL, 0 },
+		{ 204, "", "", NULL, 0 },
+		{ 200, "application/json", " {\"partialSuccess\":null}\n", NULL, 0 },
+		{ 200, "application/json", "{\"partialSuccess\":{\"rejectedDataPoints\":\"1\",\"errorMessage\":\"old\"}}", NULL, 1 },
+		{ 200, "application/json; charset=utf-8", "{\"partial_success\":{\"rejected_data_points\":1}}", NULL, 1 },
+		{ 200, "text/plain", "\x0a\x02\x08\x01", NULL, 1 }, /* a server in Go that names no type */
+		{ 200, "text/html", "<html><body>Log in</body></html>", "a page of HTML", 0 },
+		{ 200, "application/x-protobuf", "<html><body>Log in</body></html>", "Log in", 0 },
+		{ 200, "text/plain", "no healthy upstream", "no healthy upstream", 0 },
+		{ 200, "application/json", "{\"code\":16,\"message\":\"no token\"}", "no token", 0 },
+		{ 200, "application/json", "{\"error\":\"no such project\"}", "no such project", 0 },
+		{ 200, "application/json", "{\"partialSuccess\":{\"rejectedSpans\":\"all\"}}", "rejectedSpans", 0 },
+		{ 200, "application/json", "[]", "application/json", 0 },
+		{ 200, "application/json", "{\"partialSuccess\":{", "application/json", 0 },
+		{ 200, "application/x-protobuf", "\x08\x10\x12\x02no", "not the answer of an OTLP receiver", 0 },
+		{ 200, "", "\x0a\x7f\x08\x01", "not the answer of an OTLP receiver", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct skep_mock_batch *b = batch(1, NULL);
+		struct skep_mock m;
+
+		set_up(state);
+		begin(&m, NULL);
+		answer_with(SIGNAL_METRICS, 1, cases[i].status, NULL, cases[i].body, strlen(cases[i].body));
+		receiver.answers[SIGNAL_METRICS].type = cases[i].type;
+		offer(&m, b);
+		if (m.holds != (cases[i].why != NULL) || m.acks != !cases[i].why ||
+		    m.answer.rejected != cases[i].refused)
+			fail_msg("case %zu: %u held, %u refused: %s", i, m.holds, m.answer.rejected, m.why);
+		if (cases[i].why) {
+			if (!strstr(m.why, cases[i].why) || skep_mock_counter(&m, "points"))
+				fail_msg("case %zu: \"%s\"", i, m.why);
+			offer(&m, b);
+			assert_int_equal(m.acks, 1);
+			assert_int_equal(requests_of(SIGNAL_METRICS), 2);
+			assert_int_equal(requests_of(SIGNAL_TRACES), 1);
+		}
+		skep_mock_batch_free(b);
+		assert_int_equal(skep_mock_end(&m), 0);
+	}
+}
+
+/*
  * The receiver answers 400 to one signal: that signal's records are lost, the others have arrived. To all: the sink
  * rejects the batch with the receiver's message.
  */
@@ -804,6 +863,7 @@ int main(void)
 		cmocka_unit_test_setup(many_parts, set_up),
 		cmocka_unit_test_setup(too_large_for_one, set_up),
 		cmocka_unit_test_setup(partial, set_up),
+		cmocka_unit_test_setup(lies, set_up),
 		cmocka_unit_test_setup(refused, set_up),
 		cmocka_unit_test_setup(worst_of_two, set_up),
 		cmocka_unit_test_setup(only_wanted, set_up),

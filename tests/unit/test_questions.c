@@ -1151,6 +1151,9 @@ static void end_fake(void)
 #define ANSWER(length_, text_) \
 	"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " length_ "\r\n\r\n" text_
 #define OUR_TABLES ANSWER("2", "1\n")
+/* to its end, as a proxy may send it */
+#define REST(headers_, text_) "HTTP/1.1 200 OK\r\nConnection: close\r\n" headers_ "\r\n" text_
+#define MEMORY "DB::Exception: Memory limit (for query) exceeded"
 
 static void test_strange_servers(void **state)
 {
@@ -1162,7 +1165,28 @@ static void test_strange_servers(void **state)
 	} cases[] = {
 		{ { ANSWER("2", "0\n") }, -ENOTSUP, "skep lake init", false },
 		{ { ANSWER("3", "99\n") }, -ENOTSUP, "upgrade skep", false },
-		{ { ANSWER("0", "") }, -ENOTSUP, "schema version 0", false },
+		{ { ANSWER("0", "") }, -EPROTO, "without rows", false },
+		{ { "HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" },
+		  -ENOTSUP, "schema version 0", false },
+		/* 200, and no answer */
+		{ { REST("Content-Type: text/html\r\n", "<html>Log in</html>\n") }, -EPROTO, "content type text/html: <html>Log in", false },
+		{ { OUR_TABLES, REST("Content-Type: text/html\r\n", "1\n") }, -EPROTO, "is that ClickHouse's HTTP interface?", true },
+		{ { OUR_TABLES, REST("Content-Type: application/json\r\nContent-Length: 2\r\n", "{}") }, -EPROTO, "application/json: {}",
+		  true },
+		{ { OUR_TABLES, ANSWER("0", "") }, -EPROTO, "without rows", true },
+		{ { OUR_TABLES, REST("X-ClickHouse-Exception-Code: 209\r\nContent-Length: 0\r\n", "") }, -EPROTO, "Exception-Code: 209",
+		  true },
+		{ { OUR_TABLES, REST("x-clickhouse-exception-code: 241\r\n", "0\trun-a\t1\t0\t0\tb\n") }, -EPROTO, "max_memory_usage", true },
+		{ { OUR_TABLES, REST("Content-Type: text/tab-separated-values\r\n", "0\trun-a\t1\t0\t0\tb\nCode: 241. " MEMORY "\n") },
+		  -EPROTO, "Memory limit (for query) exceeded; the server's max_memory_usage", true },
+		{ { OUR_TABLES, REST("", "0\trun-a\t1\t0\t0\tb\nCode: 241, e.displayText() = " MEMORY ", e.what() = DB::Exception\n") },
+		  -EPROTO, "max_memory_usage", true },
+		{ { OUR_TABLES, REST("", "0\trun-a\t1\t0\t0\tnightCode: 241. " MEMORY "\n") }, -EPROTO, "max_memory_usage", true },
+		{ { OUR_TABLES, REST("", "Code: 241. " MEMORY "\n") }, -EPROTO, "max_memory_usage", true },
+		{ { OUR_TABLES, REST("Transfer-Encoding: chunked\r\n", "3b\r\nCode: 241. " MEMORY "\r\n") }, -EPROTO, "max_memory_usage",
+		  true },
+		{ { OUR_TABLES, REST("", "0\trun-a\t1\t0\t0\tb\n\r\n__exception__\r\nPU1FNUFH98\r\nCode: 241. " MEMORY
+				     "\n51 PU1FNUFH98\r\n__exception__\r\n") }, -EPROTO, "max_memory_usage", true },
 		{ { ANSWER("6", "hello\n") }, -EPROTO, "a text where a number belongs", false },
 		{ { ANSWER("1", "5") }, -EPIPE, "in the middle of a row", false },
 		{ { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n5\n" }, -EPIPE, "may have broken off", false },
@@ -1202,6 +1226,33 @@ static void test_strange_servers(void **state)
 	expect_no_lake(fake_address, -ECONNREFUSED, "is the server running");
 }
 
+/* The words of an exception in a row are a process's arguments; at the end of an answer they are an exception. */
+static void test_exceptions(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		"run-a\t5\n",
+		"grep Code: 60. DB::Exception: x\t5\n",
+		"5\tgrep Code: 60. DB::Exception: x\nrun-b\t6\n",
+		"echo Code: 60\n",
+		"echo Code: 60. Table\n",
+	};
+	static const char *const exceptions[] = {
+		"Code: 60. DB::Exception: Table",
+		"run-a\t5\nCode: 60. DB::Exception: Syntax error:\n\nSELECT\n",
+		"run-a\t5\nrun-b\tniCode: 60, e.displayText() = DB::Exception: x, e.what() = DB::Exception\n",
+		"run-a\t5\n\r\n__exception__\r\nTAG\r\nx\ty\n3 TAG\r\n__exception__\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (lake_http_exception(rows[i]))
+			fail_msg("an exception: %s", rows[i]);
+	for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++)
+		if (!lake_http_exception(exceptions[i]))
+			fail_msg("no exception: %s", exceptions[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1209,7 +1260,7 @@ int main(void)
 		cmocka_unit_test(test_audits),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_export),    cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_commands),  cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_strange_servers),
+		cmocka_unit_test(test_strange_servers), cmocka_unit_test(test_exceptions),
 	};
 
 	return cmocka_run_group_tests(tests, fill, clean);

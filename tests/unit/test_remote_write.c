@@ -563,6 +563,35 @@ static void test_refused_samples(void **state)
 		skep_mock_batch_free(b[i]);
 }
 
+/* A proxy answers with a page in place of the receiver: the batch has not arrived. */
+static void test_page(void **state)
+{
+	struct skep_mock_batch *b = fresh("k:1", 0);
+	struct skep_mock m;
+	char url[100];
+	pthread_t thread;
+
+	(void)state;
+	receiver = (struct receiver){
+		.statuses = { 200, 204 },
+		.words = "<!DOCTYPE html><html><body>Please log in</body></html>",
+	};
+	receive_begin(&thread, url, sizeof(url));
+	sink_begin(&m, url);
+	offer(&m, b);
+	assert_int_equal(m.holds, 1);
+	assert_int_equal(skep_mock_counter(&m, "samples"), 0);
+	assert_non_null(strstr(m.why, "a page of HTML"));
+	assert_non_null(strstr(m.why, "Please log in"));
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_true(skep_mock_counter(&m, "samples") > 0);
+	pthread_join(thread, NULL);
+	close(receiver.fd);
+	assert_int_equal(skep_mock_end(&m), 0);
+	skep_mock_batch_free(b);
+}
+
 /* The sink divides each batch once, the earlier half first, and ends at single records. */
 static void test_parts(void **state)
 {
@@ -599,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_refused_samples),
+		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_sink),
 	};
 

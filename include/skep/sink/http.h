@@ -34,6 +34,8 @@ struct http_reply {
 	size_t len;
 	bool cut;         /* there was more of it */
 	const char *content_type; /* "" without one */
+	const char *header;       /* value of the request's answer_header; "" without one */
+	const char *said;         /* URL, status and the text's beginning, as in answer.why, but also of a success */
 };
 #define HTTP_REPLY_MOST (4u << 20)
 
@@ -47,6 +49,7 @@ struct http_request {
 	enum http_encoding encoding;      /* of the body: it has been compressed already */
 	/* "Name: value", NULL-terminated, copied; NULL: none. A configured one of the same name counts instead */
 	const char *const *headers;
+	const char *answer_header; /* a header that the reply is to bring, borrowed like body; NULL: none */
 	/* values for the placeholders in URL and configured headers; NULL: braces are text */
 	const struct http_values *values;
 	const void *body; /* borrowed until the answer, or skep_http_stop() */
