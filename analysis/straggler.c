@@ -44,7 +44,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		char longest[FINDING_NUMBER], middle[FINDING_NUMBER];
 		const struct lake_task *late = NULL;
 
-		if ((double)g->n_ok < thresholds[TASKS])
+		if (!g->n_ok || (double)g->n_ok < thresholds[TASKS])
 			continue;
 		scratch = calloc(g->n_ok, sizeof(*scratch));
 		if (!scratch)
