@@ -75,12 +75,17 @@ await page.$eval('[aria-label="Filter Runs"]', (e) => { e.value = ""; e.dispatch
 
 // ---- a run that begins and ends while its row and its page are watched
 if (process.env.BROWSER_LIVE) {
-	const ended = new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", "watched", "--", "sh", "-c", "sleep 4; exit 3"], { stdio: "ignore" }).on("exit", done));
+	// the list is empty first, and the name of the run is hostile
+	const name = "watched <b>x</b>\u202e";
+	await open("#/runs?state=running");
+	check((await text()).includes("No run matches."), "no run runs yet");
+	const ended = new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", name, "--", "sh", "-c", "sleep 4; exit 3"], { stdio: "ignore" }).on("exit", done));
 	const row = (mark) => page.waitForFunction((m) => [...document.querySelectorAll('[aria-label="Runs"] .grid-body [role=row]')].some((r) => r.innerText.includes("watched") && r.innerText.includes(m)), {}, mark);
 	const lived = await row("running").then(() => true, () => false);
 	check(lived, "a run appears in the list while it runs");
+	check((await rowTexts("Runs")).some((r) => r.includes("watched <b>x</b><U+202E>")), "the name of the run is a text, without a mark of direction");
 	if (lived) {
-		const { id } = (await api("/api/runs")).find((r) => r.name === "watched");
+		const { id } = (await api("/api/runs")).find((r) => r.name === name);
 		await open(`#/run/${id}/overview`);
 		await page.waitForFunction(() => document.body.innerText.includes("failed (exit 3)"));
 		await open("#/runs");

@@ -88,6 +88,11 @@ async function begin(): Promise<void> {
 		document.getElementById("partial")?.remove();
 		main.prepend(h("p", { id: "partial", class: "card warn", role: "status" }, (e as CustomEvent<string>).detail));
 	});
+	document.addEventListener("stale", (e) => {
+		const why = (e as CustomEvent<string>).detail, note = document.getElementById("stale");
+		if (!why) note?.remove();
+		else if (!note) main.prepend(h("p", { id: "stale", class: "card warn", role: "status" }, `Not up to date: ${why}`));
+	});
 	// The token is in the cookie now; an address that is shared or kept must not have it.
 	if (!isReport() && location.search) history.replaceState(null, "", `${location.pathname}${location.hash}`);
 	if (!location.hash) history.replaceState(null, "", first);

@@ -29,7 +29,7 @@ export function runPage(id: string, wanted: string | undefined): Page {
 	const head = h("header", { class: "run-head" }), body = h("div", { class: "run-body", "aria-busy": "true" });
 	const el = h("div", null, head, body);
 	const path = `/api/run/${encodeURIComponent(id)}`, tunePath = `/api/tune/${encodeURIComponent(id)}`;
-	let model: Model | undefined, tuned: Tuned | undefined, tuneError: unknown, stop: (() => void) | undefined;
+	let model: Model | undefined, tuned: Tuned | undefined, tuneError: unknown, left = false;
 
 	kept.set(id, keep);
 	const known = runs.get(id);
@@ -44,33 +44,25 @@ export function runPage(id: string, wanted: string | undefined): Page {
 		replace(body, view(tab, id, model, tuned, tuneError, keep));
 		body.removeAttribute("aria-busy");
 	}
-	async function ask(): Promise<void> {
-		try {
-			model = new Model(await get<Shown>(path));
-		} catch (error) {
-			replace(body, failed(error));
-			return;
-		}
-		draw();
-		if (!model.shown.run.end && !isReport()) {
-			stop = watch<Shown>(path, 3000, (newer) => {
-				const span = model!.span, whole = span.b >= span.whole;
-				model = new Model(newer);
-				if (!whole) model.span.show(span.a, span.b);
-				draw();
-				if (newer.run.end) stop?.();
-			});
-		}
+	async function tune(): Promise<void> {
 		if (!has(tunePath)) return;
 		try {
 			tuned = await get<Tuned>(tunePath);
+			tuneError = undefined;
 		} catch (error) {
 			tuneError = error;
 		}
-		if (tab === "overview" || tab === "tune" || tab === "timeline") draw();
+		if (!left && (tab === "overview" || tab === "tune" || tab === "timeline")) draw();
 	}
-	void ask();
-	return { el, title: known?.name ?? id, stop: () => stop?.() };
+	const stop = watch<Shown>(path, 3000, (newer) => {
+		const span = model?.span, first = !model;
+		model = new Model(newer);
+		if (span && span.b < span.whole) model.span.show(span.a, span.b);
+		draw();
+		if (newer.run.end) stop();
+		if (newer.run.end || first) void tune(); // what a run needs is known at its end
+	}, (error) => replace(body, failed(error)));
+	return { el, title: known?.name ?? id, stop: () => { left = true; stop(); } };
 }
 
 function title(run: Shown["run"] | RunRow): HTMLElement {

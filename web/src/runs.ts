@@ -5,7 +5,7 @@ import { bytes, cores, count, date, end, ns } from "./format";
 import { Grid, type GridState } from "./grid";
 import { badge, failed, link, meter, state, type Page } from "./parts";
 import { remember } from "./run";
-import { get, watch } from "./source";
+import { watch } from "./source";
 import { colour, h, replace } from "./view";
 
 const FILTERS = ["state", "engine", "pipeline", "user", "host", "since"] as const;
@@ -16,7 +16,7 @@ export function runsPage(query: URLSearchParams): Page {
 	for (const key of [...FILTERS, "all", "limit"]) if (query.get(key)) asked.set(key, query.get(key)!);
 	const path = `/api/runs${asked.size ? `?${asked}` : ""}`;
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Reading the runs …"));
-	let stop: (() => void) | undefined, grid: Grid<RunRow> | undefined;
+	let shown: RunRow[] = [], grid: Grid<RunRow> | undefined;
 
 	const field = (key: (typeof FILTERS)[number], hint: string): HTMLElement => h("label", null, key, h("input", { name: key, value: asked.get(key) ?? "", placeholder: hint, size: 12 }));
 	const form = h("form", {
@@ -36,16 +36,13 @@ export function runsPage(query: URLSearchParams): Page {
 
 	function draw(list: RunRow[]): void {
 		remember(list);
-		if (grid) return grid.setRows(list);
-		grid = table(list, () => list);
-		replace(body, list.length ? grid.el : h("p", null, asked.size ? "No run matches." : "No runs yet; make one: skep run -- make"));
+		shown = list;
+		if (grid) grid.setRows(list);
+		else if (list.length) replace(body, (grid = table(list, () => shown)).el);
+		else replace(body, h("p", null, asked.size ? "No run matches." : "No runs yet; make one: skep run -- make"));
 		body.removeAttribute("aria-busy");
 	}
-	void get<RunRow[]>(path).then((list) => {
-		draw(list);
-		stop = watch<RunRow[]>(path, 2000, draw);
-	}, (error) => replace(body, failed(error)));
-	return { el: h("div", null, h("h1", null, "Runs"), form, body), title: "Runs", stop: () => stop?.() };
+	return { el: h("div", null, h("h1", null, "Runs"), form, body), title: "Runs", stop: watch<RunRow[]>(path, 2000, draw, (error) => replace(body, failed(error))) };
 }
 
 /** Wall time of a pipeline's runs up to this one, the oldest first. */
@@ -63,8 +60,12 @@ function history(ctx: CanvasRenderingContext2D, run: RunRow, all: RunRow[], widt
 function table(list: RunRow[], all: () => RunRow[]): Grid<RunRow> {
 	const wall = (r: RunRow): number => r.wall_ns ?? Math.max(0, (Date.now() - Date.parse(r.start)) * 1e6);
 	const used = (r: RunRow): number | null => (wall(r) ? r.totals.cpu_ns / wall(r) : null);
-	const most = (f: (r: RunRow) => number | null): number => Math.max(1e-9, ...all().map((r) => f(r) ?? 0));
-	const mostMemory = most((r) => r.totals.rss_peak_bytes);
+	let measured: RunRow[] | undefined, most = 1;
+	/** Of the list that is shown now. */
+	const mostMemory = (): number => {
+		if (measured !== all()) most = (measured = all()).reduce((m, r) => Math.max(m, r.totals.rss_peak_bytes), 1);
+		return most;
+	};
 
 	return new Grid<RunRow>({
 		name: "Runs", rows: list, state: kept, mark: (r) => state(r).kind, pick: (r) => (location.hash = link("run", r.id)),
@@ -76,7 +77,7 @@ function table(list: RunRow[], all: () => RunRow[]): Grid<RunRow> {
 			{ key: "history", label: "earlier runs", title: "wall time of up to 20 runs of the pipeline in this list, up to this one", value: () => null, width: "9.5rem", draw: (ctx, r, w, hgt) => history(ctx, r, all(), w, hgt) },
 			{ key: "cores_avg", label: "cores", value: (r) => used(r), text: (r) => cores(used(r)), number: true, node: (r) => meter(r.cpus ? (used(r) ?? 0) / r.cpus : null), title: "the bar: of the host's CPUs" },
 			{ key: "cpu_ns", label: "CPU", value: (r) => r.totals.cpu_ns, text: (r) => ns(r.totals.cpu_ns), number: true },
-			{ key: "rss_peak_bytes", label: "RSS peak", value: (r) => r.totals.rss_peak_bytes, text: (r) => bytes(r.totals.rss_peak_bytes), number: true, node: (r) => meter(r.totals.rss_peak_bytes / mostMemory, "memory") },
+			{ key: "rss_peak_bytes", label: "RSS peak", value: (r) => r.totals.rss_peak_bytes, text: (r) => bytes(r.totals.rss_peak_bytes), number: true, node: (r) => meter(r.totals.rss_peak_bytes / mostMemory(), "memory") },
 			{ key: "read_bytes", label: "read", value: (r) => r.totals.read_bytes, text: (r) => bytes(r.totals.read_bytes), number: true },
 			{ key: "write_bytes", label: "written", value: (r) => r.totals.write_bytes, text: (r) => bytes(r.totals.write_bytes), number: true },
 			{ key: "processes", label: "processes", value: (r) => r.totals.processes, text: (r) => count(r.totals.processes), number: true },

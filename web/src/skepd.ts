@@ -3,7 +3,7 @@
 import { bytes, count, ns } from "./format";
 import { Grid } from "./grid";
 import { failed, type Page } from "./parts";
-import { get, watch } from "./source";
+import { watch } from "./source";
 import { h, replace } from "./view";
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
@@ -43,7 +43,6 @@ function section(name: string, v: Json): HTMLElement | null {
 
 export function skepdPage(): Page {
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Asking skepd …"));
-	let stop: (() => void) | undefined;
 	const draw = (s: Item): void => {
 		const { ok: _ok, request: _request, ...rest } = s;
 		const simple = Object.fromEntries(Object.entries(rest).filter(([, v]) => plain(v)));
@@ -51,9 +50,5 @@ export function skepdPage(): Page {
 		body.removeAttribute("aria-busy");
 	};
 
-	void get<Item>("/api/status").then((s) => {
-		draw(s);
-		stop = watch<Item>("/api/status", 5000, draw);
-	}, (error) => replace(body, failed(error)));
-	return { el: h("div", null, h("h1", null, "skepd"), body), title: "skepd", stop: () => stop?.() };
+	return { el: h("div", null, h("h1", null, "skepd"), body), title: "skepd", stop: watch<Item>("/api/status", 5000, draw, (error) => replace(body, failed(error))) };
 }

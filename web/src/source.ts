@@ -50,26 +50,37 @@ export async function get<T>(path: string): Promise<T> {
 	return embedded.answers[path] as T;
 }
 
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /**
- * Asks again until the page is left, while it is visible, and calls back when the answer is another one. Nothing is
- * asked in a report. The first answer is the caller's.
+ * Asks now, and again until the page is left, while it is visible; calls draw with each answer that is another one, and
+ * fail as long as there is none. Later the page keeps what it shows, and the event "stale" says why it is old: "" once
+ * it is not. A report is asked once.
  */
-export function watch<T>(path: string, everyMs: number, fn: (answer: T) => void): () => void {
-	let etag: string | undefined, timer = 0, stopped = false;
+export function watch<T>(path: string, everyMs: number, draw: (answer: T) => void, fail: (error: unknown) => void): () => void {
+	let etag: string | undefined, timer = 0, stopped = false, answered = false;
 
 	const ask = async (): Promise<void> => {
-		try {
-			if (!document.hidden) {
-				const got = await fetched(path, etag);
-				if (!stopped && got.body !== undefined && etag !== undefined) fn(got.body as T);
+		let got: Fetched = {}, error: unknown;
+
+		if (!answered || !document.hidden) {
+			try {
+				got = embedded ? { body: await get<T>(path) } : await fetched(path, etag);
 				etag = got.etag;
+			} catch (e) {
+				error = e;
 			}
-		} catch {
-			// the next request may succeed; the page keeps its data
+			if (stopped) return;
+			if (error !== undefined && !answered) fail(error);
+			else document.dispatchEvent(new CustomEvent("stale", { detail: error === undefined ? "" : message(error) }));
+			if (got.body !== undefined) {
+				answered = true;
+				draw(got.body as T);
+			}
 		}
-		if (!stopped) timer = window.setTimeout(() => void ask(), everyMs);
+		if (!stopped && !embedded) timer = window.setTimeout(() => void ask(), everyMs);
 	};
-	if (!embedded) void ask();
+	void ask();
 	return () => {
 		stopped = true;
 		clearTimeout(timer);
