@@ -6,11 +6,14 @@
  * A worker thread adds batches, and the HTTP server's thread makes pages; both hold `lock` meanwhile.  The loop thread
  * takes the lock only for a reload.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <skep/plugin.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sinks/prometheus/httpd.h"
 #include "sinks/prometheus/ingest.h"
@@ -33,7 +36,7 @@ struct prometheus {
 	const struct skep_batch *batch; /* the worker adds it */
 	uint32_t failed;                /* records that were not added, because no memory was left */
 	struct httpd httpd;
-	char *host_name;
+	char host_name[256]; /* as the last batch has it */
 	struct skep_counter *series, *refused, *pages;
 };
 
@@ -70,9 +73,8 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 	if (err)
 		return host->fail(i, err, "no lock: %s", strerror(-err));
 	p->lock_made = true;
-	err = settings_host(&p->settings, i, host, &p->host_name);
-	if (err)
-		return err;
+	if (gethostname(p->host_name, sizeof(p->host_name) - 1) != 0)
+		return host->fail(i, -errno, "cannot read the host's name: %s", strerror(errno));
 	err = store_init(&p->store, (uint64_t)p->settings.max_series);
 	if (err)
 		return host->fail(i, err, "out of memory");
@@ -89,10 +91,11 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 static char *page_make(void *arg, bool openmetrics, size_t *ret_len)
 {
 	struct prometheus *p = arg;
-	struct text_format f = { .openmetrics = openmetrics, .host = *p->host_name ? p->host_name : NULL };
+	struct text_format f = { .openmetrics = openmetrics };
 	struct jsonw page = { 0 };
 
 	pthread_mutex_lock(&p->lock);
+	f.host = settings_host(&p->settings, p->host_name);
 	f.created = p->with_created;
 	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->expire_ns);
 	text_store(&page, &p->store, &f);
@@ -144,6 +147,7 @@ static void add_work(void *arg)
 	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have changed them */
 	pthread_mutex_lock(&p->lock);
 	store_expire(&p->store, now, p->expire_ns); /* frees room for new series */
+	snprintf(p->host_name, sizeof(p->host_name), "%s", b->host_name);
 	ingest_batch(&p->ingest, b);
 	for (uint32_t k = 0; k < b->n; k++) {
 		int err = 0;
@@ -226,7 +230,6 @@ static void prometheus_close(struct skep_instance *i, void *state)
 	if (p->lock_made)
 		pthread_mutex_destroy(&p->lock);
 	ingest_free(&p->ingest);
-	free(p->host_name);
 }
 
 static const struct skep_sink_ops sink_ops = {

@@ -28,7 +28,6 @@ struct remote_write {
 	struct http *layer;
 	struct writer writer; /* the worker owns it while it runs */
 	bool writer_made;
-	char *host_name;
 	const struct skep_batch *batch;
 	char *sent_key;       /* key of the batch that the writer holds points of; NULL: none */
 	struct bisect bisect; /* the part of these points that is in flight */
@@ -91,14 +90,10 @@ static int remote_write_open(struct skep_instance *i, void *state, const struct 
 		return host->fail(i, -EINVAL,
 				  "compression \"%s\": remote write is always compressed, by snappy; leave it out",
 				  r->http.compression);
-	err = settings_host(&r->settings, i, host, &r->host_name);
-	if (err)
-		return err;
 	err = writer_init(&r->writer, (uint64_t)r->settings.max_series);
 	if (err)
 		return host->fail(i, err, "out of memory");
 	r->writer_made = true;
-	r->writer.host = *r->host_name ? r->host_name : NULL;
 	r->writer.ingest.boot_id = host->boot_id;
 	r->writer.ingest.with_run = r->settings.with_run;
 	return skep_http_new(i, host, &r->http, "url", &r->layer);
@@ -284,6 +279,7 @@ static int remote_write_submit(struct skep_instance *i, void *state, const struc
 	if (r->batch)
 		return r->host->fail(i, -EAGAIN, "a batch is in flight already");
 	r->batch = batch;
+	r->writer.host = settings_host(&r->settings, batch->host_name);
 	r->err = 0;
 	r->taken = r->refused = 0;
 	r->sent_bytes = 0;
@@ -313,7 +309,6 @@ static void remote_write_close(struct skep_instance *i, void *state)
 	r->layer = skep_http_free(r->layer);
 	if (r->writer_made)
 		writer_free(&r->writer);
-	free(r->host_name);
 	free(r->sent_key);
 }
 

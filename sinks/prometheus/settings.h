@@ -60,8 +60,13 @@ struct settings {
 		.max = INT64_MAX, .help = "series without a record in this time " expired_, \
 	}
 
-/* Returns the label's text in *ret, "" for no label; the caller frees it.  0, or the result of host->fail(). */
-int settings_host(const struct settings *, struct skep_instance *, const struct skep_host *, char **ret);
+/* The text of the label "host", by default the name that the host had when the records were made; NULL: no label. */
+static inline const char *settings_host(const struct settings *s, const char *host_name)
+{
+	const char *text = s->host_label ? s->host_label : host_name;
+
+	return *text ? text : NULL;
+}
 
 static inline uint64_t clock_ns(clockid_t id)
 {
