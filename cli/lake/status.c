@@ -319,14 +319,16 @@ static int print_json(const char *path, const struct lake_status *s, const struc
 
 int lake_command_open(const struct lake_options *o, char **ret_path, struct lake **ret)
 {
-	char why[512] = "", *path = o->lake ? strdup(o->lake) : NULL;
+	const char *variable = getenv("SKEP_LAKE"), *named = o->lake ? o->lake : variable && *variable ? variable : NULL;
+	char why[512] = "", *path = named ? strdup(named) : NULL;
 	bool both;
-	int rc = 0;
+	int rc = named && !path ? -ENOMEM : 0;
 
-	if (!o->lake)
-		rc = lake_reading_path(&path, &both);
+	/* here, and not by lake_reading_path(), which takes a folder instead of an address */
+	if (!named && lake_configured(&path, why, sizeof(why)) < 0)
+		return skep_fail("lake", SKEP_EXIT_CONFIG, "%s", why);
 	if (!rc && !path)
-		rc = -ENOMEM;
+		rc = lake_reading_path(&path, &both);
 	if (rc)
 		return skep_fail("lake", SKEP_EXIT_RUNTIME, "cannot locate the lake: %s; set SKEP_LAKE, or use --lake PATH",
 				 rc == -ENOENT ? "HOME is not set" : strerror(-rc));

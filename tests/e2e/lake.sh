@@ -50,6 +50,18 @@ contains "bounds that no configuration names" "$work/out" "bounds     not known"
 ask 0 lake vacuum
 same "vacuum: every file" 4 "$(grep -c 'in order' "$work/out")"
 
+# the lake that the environment or skep.conf names is a server: no folder is taken in its place
+mkdir -p "$work/config/skep"
+echo '{"lake": "clickhouse://db.example/skep"}' >"$work/config/skep/skep.conf"
+for word in status vacuum; do
+	SKEP_LAKE=clickhouse://db.example/skep "$SKEP" lake $word >"$work/out" 2>"$work/err"
+	same "lake $word, SKEP_LAKE has an address: exit status" 1 $?
+	contains "lake $word, SKEP_LAKE has an address" "$work/err" "clickhouse://db.example/skep: status and vacuum are for a lake of files"
+	env -u SKEP_LAKE XDG_CONFIG_HOME="$work/config" "$SKEP" lake $word >"$work/out" 2>"$work/err"
+	same "lake $word, skep.conf has an address: exit status" 1 $?
+	contains "lake $word, skep.conf has an address" "$work/err" "clickhouse://db.example/skep: status and vacuum are for a lake of files"
+done
+
 # a month is missing
 rm "$october"
 ask 0 runs "" -n 0 --json
