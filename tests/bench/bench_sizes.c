@@ -14,6 +14,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/stats.h"
+#include "tests/unit/reports.h"
 
 #define MIB       1048576.0
 #define MOST      65536
@@ -32,11 +33,30 @@ struct lesson {
 	double last;
 };
 
+/* As skep tune sizes them: they are the tasks of one run. */
 static double by_skep(const struct lesson *l)
 {
-	const struct analysis_group g = { .memory = l->sorted, .n_ok = l->n };
+	struct reports *r = reports_new("demo", "sh", 8);
+	const struct analysis_group *const *groups;
+	struct analysis *a = NULL;
+	double size;
 
-	return analysis_size_memory(&g).value;
+	for (uint64_t i = 0; i < l->n; i++) {
+		struct lake_process *p = reports_add(r, 0, "tool", "tool", i, i + 1000, 900);
+		struct lake_task *t = reports_task(r, "step", i, i + 1000, 900);
+
+		p->task = t->task;
+		p->task_id = t->task_id;
+		p->totals.rss_peak_bytes = t->totals.rss_peak_bytes = (uint64_t)l->sorted[i];
+		p->totals.run_delay_ns = t->totals.run_delay_ns = 0;
+	}
+	reports_finish(r, 1000000, 0, 0);
+	if (analysis_new(&r->report, NULL, 0, &a) != 0 || analysis_groups(a, &groups) != 1)
+		abort();
+	size = analysis_size_memory(groups[0]).value;
+	analysis_free(a);
+	reports_free(r);
+	return size;
 }
 
 static double by_last_run(const struct lesson *l)
