@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sdk/probe/hierarchy.h"
 #include "state.h"
 
 /* Their names in v1 and v2; NULL: none. */
@@ -120,31 +121,9 @@ static int read_mounts(const char *root, int version, struct cgroup_mounts *ret)
 	return err;
 }
 
-/* The number of v1's hierarchy with the memory controller; 0: v2 has it, or no hierarchy. */
-static int memory_hierarchy(const char *root)
-{
-	char line[256], *path;
-	int found = 0;
-	FILE *f;
-
-	if (asprintf(&path, "%s/proc/cgroups", root) < 0)
-		return 0;
-	f = fopen(path, "re");
-	free(path);
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned hierarchy, cgroups, enabled;
-
-		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
-			found = enabled ? (int)hierarchy : 0;
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
 int cgroup_mounts_find(const char *root, struct cgroup_mounts *ret)
 {
-	struct cgroup_mounts m = { .hierarchy = memory_hierarchy(root) };
+	struct cgroup_mounts m = { .hierarchy = (int)skep_hierarchy_v1(root, "memory") };
 	int err;
 
 	/* v1 first: on a hybrid machine v2 has only the controllers that v1 lacks. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "plugins/io/io.skel.h"
+#include "sdk/probe/hierarchy.h"
 #include "state.h"
 
 #define WAYS 4u
@@ -23,33 +24,6 @@
 #define DEVICES_MAX 8192u    /* entries of 2.7 KB */
 #define DISKS_TO_COME 8u     /* devices that can be plugged in later, at least */
 #define DISKS_STEP 16u
-
-/*
- * Is that controller on cgroup v1?  A v1 hierarchy has a number in /proc/cgroups, v2 has 0; a controller without a line
- * is not on v1.  The hierarchy of the memory controller names the cgroups of processes, as in the probe "proc".
- */
-static bool on_v1(const struct io_probe *st, const char *controller)
-{
-	size_t len = strlen(controller);
-	char path[4096], line[256];
-	bool v1 = false;
-	FILE *f;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/proc/cgroups", st->root) >= sizeof(path))
-		return false;
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		unsigned hierarchy, cgroups, enabled;
-
-		if (strncmp(line, controller, len) == 0 && (line[len] == '\t' || line[len] == ' ') &&
-		    sscanf(line + len, "%u %u %u", &hierarchy, &cgroups, &enabled) == 3)
-			v1 = enabled && hierarchy != 0;
-	}
-	fclose(f);
-	return v1;
-}
 
 /* Does the kernel account delays? 1, 0, or -1: it cannot.  By sysctl since 5.14, before by its command line. */
 static int delayacct(const struct io_probe *st, const struct skep_kernel_types *types)
@@ -89,8 +63,8 @@ static void find_hooks(struct io_probe *st, const struct skep_kernel_types *type
 		     skep_types_has_tracepoint(types, "mm_vmscan_direct_reclaim_end");
 	h->memcg_reclaim = skep_types_has_tracepoint(types, "mm_vmscan_memcg_reclaim_begin") &&
 			   skep_types_has_tracepoint(types, "mm_vmscan_memcg_reclaim_end");
-	h->blkcg_v2 = !on_v1(st, "blkio") && skep_types_has_member(types, "bio", "bi_blkg");
-	h->memory_v1 = on_v1(st, "memory");
+	h->blkcg_v2 = !skep_hierarchy_v1(st->root, "blkio") && skep_types_has_member(types, "bio", "bi_blkg");
+	h->memory_v1 = skep_hierarchy_v1(st->root, "memory") != 0;
 	h->delayacct = delayacct(st, types);
 	st->bpf->rodata->getrq_bio_arg = getrq == 1;
 	st->bpf->rodata->merge_bio_arg = merge == 2;

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <skep/scope.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sdk/probe/hierarchy.h"
 
 int skep_scope_check(const struct skep_detail_scope *scope, const char **ret_why)
 {
@@ -39,20 +40,7 @@ int skep_scope_check(const struct skep_detail_scope *scope, const char **ret_why
 
 bool skep_scope_cgroup_v1(void)
 {
-	char line[256];
-	bool v1 = false;
-	FILE *f = fopen("/proc/cgroups", "re");
-
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		unsigned hierarchy, cgroups, enabled;
-
-		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
-			v1 = enabled && hierarchy != 0;
-	}
-	fclose(f);
-	return v1;
+	return skep_hierarchy_v1("", "memory") != 0;
 }
 
 /*
