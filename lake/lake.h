@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/lake.h - queries of a lake, for `skep show` and `skep runs`.  A lake is a folder of SQLite files, one a month,
+ * lake/lake.h - the questions that commands and pages ask.  A lake is a folder of SQLite files, one a month,
  * that the sink `lake` writes; the file of the month in which a run began has the whole run.  Readers open the files
  * read-only and never block the writer.  Or a lake is a database of a ClickHouse server, which the sink `clickhouse`
  * writes: the same questions have the same answers.  Any thread, one lake per thread.
