@@ -95,7 +95,8 @@ static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
 	ret->words[len] = '\0';
 }
 
-static bool read_protobuf(const void *data, size_t n, struct reply *ret)
+/* named: the content type says protobuf, so that fields may be those of a later version; else two letters may be one. */
+static bool read_protobuf(const void *data, size_t n, bool named, struct reply *ret)
 {
 	struct cursor c = { data, data ? (const uint8_t *)data + n : data, false };
 	struct reply r = { 0 };
@@ -105,10 +106,10 @@ static bool read_protobuf(const void *data, size_t n, struct reply *ret)
 		struct cursor inner;
 		struct value part;
 
-		if (v.field != 1)
+		if (v.field != 1 && named)
 			continue;
-		if (v.wire != 2)
-			return false; /* google.rpc.Status { code = 1 }, a failure */
+		if (v.field != 1 || v.wire != 2)
+			return false; /* such as google.rpc.Status { code = 1 }, a failure */
 		inner = (struct cursor){ v.bytes, v.bytes + v.len, false };
 		while (next(&inner, &part)) {
 			if (part.field == 1 && part.wire == 0)
@@ -186,7 +187,9 @@ bool reply_read(const char *content_type, const void *data, size_t n, struct rep
 		*ret = (struct reply){ 0 };
 		return true;
 	}
-	return strcasestr(content_type, "json") ? read_json(data, n, ret) : read_protobuf(data, n, ret);
+	if (strcasestr(content_type, "json"))
+		return read_json(data, n, ret);
+	return read_protobuf(data, n, strcasestr(content_type, "protobuf"), ret);
 }
 
 bool reply_read_status(const void *data, size_t n, struct reply *ret)

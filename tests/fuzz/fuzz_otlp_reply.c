@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const types[] = { "", "application/json" };
+	static const char *const types[] = { "", "application/x-protobuf", "application/json" };
 	struct reply r;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)

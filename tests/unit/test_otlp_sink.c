@@ -648,6 +648,8 @@ static void lies(void **state)
 		{ 200, "text/plain", "\x0a\x02\x08\x01", NULL, 1 }, /* a server in Go that names no type */
 		{ 200, "text/html", "<html><body>Log in</body></html>", "a page of HTML", 0 },
 		{ 200, "application/x-protobuf", "<html><body>Log in</body></html>", "Log in", 0 },
+		{ 200, "text/plain", "hi", "answers 200: hi", 0 }, /* as protobuf, field 13 is 105 */
+		{ 200, "application/x-protobuf", "\x68\x69", NULL, 0 },
 		{ 200, "text/plain", "no healthy upstream", "no healthy upstream", 0 },
 		{ 200, "application/json", "{\"code\":16,\"message\":\"no token\"}", "no token", 0 },
 		{ 200, "application/json", "{\"error\":\"no such project\"}", "no such project", 0 },
