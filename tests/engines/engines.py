@@ -157,7 +157,7 @@ rule twin:
                 key = "twin"
             # A Snakemake of its own runs these two; the metadata's times begin later.
             begin = None if key in ("run", "shadow") else m["starttime"]
-            tasks.append(Task(run, key, m["rule"], begin, m["endtime"], 0, attempt={"flaky": 2, "twin": None}.get(key, 1), **fields))
+            tasks.append(Task(run, key, m["rule"], begin, m["endtime"], 0, attempt=2 if key == "flaky" else 1, **fields))
         for _ in range(log.count("Error in rule flaky")):
             tasks.append(Task(run, "flaky", "flaky", code=1, attempt=1))
     return number_twins(tasks, lambda t: t.end), 0.5  # a rule's shell begins 3 to 90 ms behind the engine's record, more on a busy machine
