@@ -87,12 +87,6 @@ static void well(struct sinkq *q)
 	q->why[0] = '\0';
 }
 
-static void taken(struct sinkq *q)
-{
-	well(q);
-	q->takes = true;
-}
-
 static unsigned doubts_most(const struct sinkq *q)
 {
 	return q->any_order ? SINKQ_DOUBTS : SINKQ_DOUBTS_IN_ORDER;
@@ -156,7 +150,6 @@ static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep
 	item->retry_ns = now_ns + (after > wait ? after : wait);
 	q->retries++;
 	q->failing++;
-	q->takes = false;
 	/*
 	 * Batches that may pass each other have a backoff each. Without a common backoff, each of them would send its
 	 * request to a receiver that is away.
@@ -339,14 +332,13 @@ static void refuse(struct sinkq *q, struct sinkq_item **at, const struct skep_ba
 
 	if (++q->refusals < SINKQ_REFUSALS) {
 		take_out(q, at, &fate);
-		taken(q);
+		well(q);
 		return;
 	}
 	snprintf(why, sizeof(why), "the receiver refused %u batches in a row: %s", q->refusals, fate.why);
 	hold.why = why;
 	(*at)->doubts = SINKQ_DOUBTS_IN_ORDER;
 	back_off(q, *at, &hold, now_ns);
-	q->takes = true;
 }
 
 int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_batch_answer *answer, uint64_t now_ns)
@@ -361,7 +353,7 @@ int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_
 	case SKEP_BATCH_ACK:
 		fate.rejected = answer->rejected < pub->n ? answer->rejected : pub->n;
 		take_out(q, at, &fate);
-		taken(q);
+		well(q);
 		q->refusals = 0;
 		split_suspects(q);
 		break;

@@ -55,7 +55,6 @@ struct sinkq {
 	bool held;        /* the last answer was SKEP_BATCH_HOLD */
 	char why[160];    /* reason of the last answer while the sink fails; "" */
 	unsigned failing; /* answers since the last ACK or REJECT that were neither */
-	bool takes;       /* the last answer was ACK or REJECT */
 	bool any_order;   /* the receiver accepts batches in any order */
 	unsigned refusals; /* answers REJECT since the last ACK */
 	uint64_t quiet_ns; /* the receiver fails: the queue offers nothing before this time */
