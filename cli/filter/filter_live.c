@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 
 #include "cli/base/skep.h"
 #include "cli/filter/filter_processes.h"
-#include "core/identify/cgroup.h"
 #include "core/identify/container.h"
 #include "core/identify/reader.h"
 #include "core/identify/redact.h"
@@ -125,7 +125,8 @@ static int read_cgroup(int dir, struct look *l, struct filter_process *p)
 	int best_rank = 0;
 	char *save = NULL;
 
-	if (cgroup_own_namespace() || read_small(dir, "cgroup", l->room, sizeof(l->room)) <= 0)
+	/* in another namespace /proc names cgroups from its root, and records from the hierarchy's root */
+	if (!skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) || read_small(dir, "cgroup", l->room, sizeof(l->room)) <= 0)
 		return 0;
 	for (char *line = strtok_r(l->room, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;

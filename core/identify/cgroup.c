@@ -11,6 +11,7 @@
 #include <linux/openat2.h>
 #include <skep/hash.h>
 #include <skep/mountinfo.h>
+#include <skep/namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,6 @@
 #define MISSING_NS 60000000000u
 #define LIMIT_LEVELS 8u /* levels of the hierarchy at whose limits skep looks for one cgroup */
 #define LIMIT_READS 3u
-#define INITIAL_NAMESPACE "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
 #define ROOT_ID 1u /* of the root of each hierarchy */
 
 struct entry {
@@ -141,22 +141,12 @@ static void find_mounts(struct cgroups *c, const char *mountinfo)
 	skep_mountinfo_close(&file);
 }
 
-bool cgroup_own_namespace(void)
-{
-	char link[64];
-	ssize_t n = readlink("/proc/self/ns/cgroup", link, sizeof(link) - 1);
-
-	if (n < 0)
-		return false;
-	link[n] = '\0';
-	return strcmp(link, INITIAL_NAMESPACE) != 0;
-}
-
 static bool is_inner(const struct hierarchy *h)
 {
 	struct stat st;
 
-	return h->mount && cgroup_own_namespace() && stat(h->mount, &st) == 0 && st.st_ino != ROOT_ID;
+	return h->mount && !skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) && stat(h->mount, &st) == 0 &&
+	       st.st_ino != ROOT_ID;
 }
 
 struct cgroups *cgroups_new(const char *mountinfo)

@@ -53,10 +53,4 @@ bool cgroups_limits(struct cgroups *, uint64_t id, uint64_t starter, bool job, u
 
 size_t cgroups_count(const struct cgroups *);
 
-/*
- * In a cgroup namespace of our own, /proc and mountinfo name cgroups from that namespace's root, and records from the
- * hierarchy's root.
- */
-bool cgroup_own_namespace(void);
-
 #endif

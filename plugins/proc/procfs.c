@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <skep/clock.h>
+#include <skep/namespaces.h>
 #include <skep/pidns.h>
 #include <skep/procfile.h>
 #include <stdio.h>
@@ -20,8 +21,6 @@
 #include <unistd.h>
 
 #include "state.h"
-
-#define CGROUP_NS_INITIAL "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
 
 bool proc_alive(uint32_t pid)
 {
@@ -33,16 +32,12 @@ bool proc_alive(uint32_t pid)
 	return access(path, F_OK) == 0;
 }
 
-/* pid 0: our own */
 static struct skep_str link_of(uint32_t pid, const char *what, char *ret, size_t room)
 {
 	char path[64];
 	ssize_t n;
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
-	else
-		snprintf(path, sizeof(path), "/proc/self/%s", what);
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
 	n = readlink(path, ret, room - 1);
 	if (n < 0)
 		n = 0;
@@ -59,19 +54,15 @@ static bool same_process(uint32_t pid, uint64_t start_ns)
 	return at && strtoull(at, NULL, 10) == skep_start_ticks(start_ns);
 }
 
-/* There /proc names cgroups from the namespace's root; the host finds the kernel's name by the id. */
-static bool own_cgroup_namespace(void)
-{
-	char link[64];
-
-	return link_of(0, "ns/cgroup", link, sizeof(link)).len && strcmp(link, CGROUP_NS_INITIAL) != 0;
-}
-
-/* The line of the memory controller in hybrid and v1, else "0::". */
+/*
+ * The line of the memory controller in hybrid and v1, else "0::".  In a cgroup namespace /proc names cgroups from the
+ * namespace's root, and the host finds the kernel's name by the id.
+ */
 static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 {
 	struct skep_str found = { 0 };
-	ssize_t n = own_cgroup_namespace() ? 0 : skep_procfile_read(pid, "cgroup", ret, room - 1);
+	bool named = skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP);
+	ssize_t n = named ? skep_procfile_read(pid, "cgroup", ret, room - 1) : 0;
 	char *line, *next;
 
 	if (n <= 0)

@@ -4,12 +4,11 @@
  */
 #include <pthread.h>
 #include <skep/clock.h>
+#include <skep/namespaces.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define INITIAL "time:[4026531834]" /* PROC_TIME_INIT_INO, include/linux/proc_ns.h */
 
 /* What our time namespace adds. */
 static int64_t monotonic, boottime;
@@ -19,12 +18,8 @@ static void read_shifts(void)
 	char line[128], name[32];
 	long long s, ns;
 	FILE *f;
-	ssize_t n = readlink("/proc/self/ns/time", line, sizeof(line) - 1);
 
-	if (n < 0) /* a kernel without time namespaces */
-		return;
-	line[n] = '\0';
-	if (strcmp(line, INITIAL) == 0)
+	if (skep_namespace_is_initial(SKEP_NAMESPACE_TIME))
 		return;
 	f = fopen("/proc/self/timens_offsets", "re");
 	while (f && fgets(line, sizeof(line), f))

@@ -7,14 +7,13 @@
 #include <linux/btf.h>
 #include <skep/cpus.h>
 #include <skep/load.h>
+#include <skep/namespaces.h>
 #include <skep/types.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define USER_NS_INITIAL "user:[4026531837]" /* PROC_USER_INIT_INO, include/linux/proc_ns.h */
 
 int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, unsigned *ret)
 {
@@ -85,21 +84,10 @@ const void *skep_view_free(const void *view, size_t size)
 	return NULL;
 }
 
-/* bpf(2) wants capabilities of the initial user namespace. */
-static bool in_user_namespace(void)
-{
-	char link[64];
-	ssize_t n = readlink("/proc/self/ns/user", link, sizeof(link) - 1);
-
-	if (n < 0)
-		return false;
-	link[n] = '\0';
-	return strcmp(link, USER_NS_INITIAL) != 0;
-}
-
 int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
 {
-	if ((err == -EPERM || err == -EACCES) && in_user_namespace())
+	/* bpf(2) wants capabilities of the initial user namespace */
+	if ((err == -EPERM || err == -EACCES) && !skep_namespace_is_initial(SKEP_NAMESPACE_USER))
 		return (host->fail)(
 			inst, -EPERM,
 			"%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON of the host's user namespace, and this "
