@@ -38,32 +38,35 @@ static int fail(const char *command, int rc, const char *why, bool found)
 				 : "");
 }
 
-int question_open(const char *command, const char *path, const char *run, uint64_t since_ns, struct lake **ret)
+int question_path(const char *command, const char *option, char **ret, bool *ret_named, bool *ret_both)
 {
-	const char *named = path ? path : getenv("SKEP_LAKE");
-	static bool said; /* a command that asks twice has said once which lake it reads */
-	const bool given = path != NULL;
-	char why[1024] = "", own_why[512] = "", *found = NULL;
-	bool both = false;
-	int rc, own, status = SKEP_EXIT_OK;
+	const char *variable = getenv("SKEP_LAKE"), *named = option ? option : variable && *variable ? variable : NULL;
+	char why[1024] = "", *path = named ? strdup(named) : NULL;
+	int rc = named && !path ? -ENOMEM : 0;
 
-	if (named && !*named)
-		named = NULL;
-	if (!named) {
-		if (lake_configured(&found, why, sizeof(why)) < 0)
-			return skep_fail(command, SKEP_EXIT_CONFIG, "%s", why);
-		named = found;
-	}
-	if (!path)
-		path = named;
-	if (!path) {
-		rc = lake_reading_path(&found, &both);
-		if (rc)
-			return skep_fail(command, SKEP_EXIT_RUNTIME,
-					 "cannot locate the lake: %s; set SKEP_LAKE, or use --lake PATH",
-					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
-		path = found;
-	}
+	*ret_both = false;
+	if (!named && lake_configured(&path, why, sizeof(why)) < 0)
+		return skep_fail(command, SKEP_EXIT_CONFIG, "%s", why);
+	*ret_named = path && *path;
+	if (!rc && !path)
+		rc = lake_reading_path(&path, ret_both);
+	if (rc)
+		return skep_fail(command, SKEP_EXIT_RUNTIME,
+				 "cannot locate the lake: %s; set SKEP_LAKE, or use --lake PATH",
+				 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
+	*ret = path;
+	return SKEP_EXIT_OK;
+}
+
+int question_open(const char *command, const char *option, const char *run, uint64_t since_ns, struct lake **ret)
+{
+	static bool said; /* a command that asks twice has said once which lake it reads */
+	char why[1024] = "", own_why[512] = "", *path = NULL;
+	bool both, named;
+	int rc, own, status = question_path(command, option, &path, &named, &both);
+
+	if (status != SKEP_EXIT_OK)
+		return status;
 	rc = lake_open(path, ret, why, sizeof(why));
 	if (rc && lake_is_address(path)) {
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
@@ -72,7 +75,8 @@ int question_open(const char *command, const char *path, const char *run, uint64
 	if (!said && (both || (rc == 0 && !named && service_is_closed())))
 		skep_say(command, "reading your own lake, %s; for skepd's lake: --lake %s", path, LAKE_OF_SERVICE);
 	if (rc == -EACCES || (rc == -ENOENT && !named)) {
-		own = own_runs_open(said ? NULL : command, run, since_ns, named, ret, own_why, sizeof(own_why));
+		own = own_runs_open(said ? NULL : command, run, since_ns, named ? path : NULL, ret, own_why,
+				    sizeof(own_why));
 		if (own == 0)
 			rc = 0;
 		else if (own != -ENOTSUP)
@@ -80,9 +84,9 @@ int question_open(const char *command, const char *path, const char *run, uint64
 	}
 	said = true;
 	if (rc && status == SKEP_EXIT_OK)
-		status = fail(command, rc, why, !given);
+		status = fail(command, rc, why, !option);
 out:
-	free(found);
+	free(path);
 	return status;
 }
 

@@ -20,11 +20,17 @@
 	}
 
 /*
- * path: of --lake; NULL: the default.  A user who may not read skepd's lake gets a copy with the user's own runs
+ * Finds the lake that a question reads.  option: of --lake; NULL: $SKEP_LAKE, else the lake of skep.conf, else
+ * lake_reading_path().  *ret: a folder or an address, which the caller frees.  *ret_named: the user or skep.conf names
+ * it; *ret_both: as lake_reading_path() has it.  SKEP_EXIT_OK; or another exit status after a message on stderr.
+ */
+int question_path(const char *command, const char *option, char **ret, bool *ret_named, bool *ret_both);
+/*
+ * option: of --lake; NULL: the default.  A user who may not read skepd's lake gets a copy with the user's own runs
  * (own_runs.h): run, or all that began at since_ns or later if run is NULL.  SKEP_EXIT_OK; or another exit status after
  * a message on stderr with the cause and the remedy.
  */
-int question_open(const char *command, const char *path, const char *run, uint64_t since_ns, struct lake **ret);
+int question_open(const char *command, const char *option, const char *run, uint64_t since_ns, struct lake **ret);
 /*
  * Call it after the answer is printed: says on stderr which files the answer lacks because they cannot be read, and
  * whether the times of a report are those of a clock that was wrong or was set.  report: NULL: none.  SKEP_EXIT_OK;

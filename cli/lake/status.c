@@ -11,7 +11,7 @@
 
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
-#include "cli/base/lakepath.h"
+#include "cli/base/question.h"
 #include "cli/base/skep.h"
 #include "cli/base/table.h"
 #include "cli/base/text.h"
@@ -319,19 +319,12 @@ static int print_json(const char *path, const struct lake_status *s, const struc
 
 int lake_command_open(const struct lake_options *o, char **ret_path, struct lake **ret)
 {
-	const char *variable = getenv("SKEP_LAKE"), *named = o->lake ? o->lake : variable && *variable ? variable : NULL;
-	char why[512] = "", *path = named ? strdup(named) : NULL;
-	bool both;
-	int rc = named && !path ? -ENOMEM : 0;
+	char why[512] = "", *path = NULL;
+	bool named, both;
+	int rc = question_path("lake", o->lake, &path, &named, &both);
 
-	/* here, and not by lake_reading_path(), which takes a folder instead of an address */
-	if (!named && lake_configured(&path, why, sizeof(why)) < 0)
-		return skep_fail("lake", SKEP_EXIT_CONFIG, "%s", why);
-	if (!rc && !path)
-		rc = lake_reading_path(&path, &both);
 	if (rc)
-		return skep_fail("lake", SKEP_EXIT_RUNTIME, "cannot locate the lake: %s; set SKEP_LAKE, or use --lake PATH",
-				 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
+		return rc;
 	if (lake_is_address(path)) {
 		rc = skep_fail("lake", SKEP_EXIT_RUNTIME,
 			       "%s: status and vacuum are for a lake of files; ask ClickHouse: SELECT table, sum(rows), "
