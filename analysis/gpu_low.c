@@ -39,7 +39,8 @@ static int judge(struct analysis *a, const struct finding_kind *kind, const doub
 	p95 = n_list ? stats_quantile(use, n_list, 0.95) : 0;
 	p5 = n_list ? stats_quantile(use, n_list, 0.05) : 0;
 	free(use);
-	if (device_s <= 0 || seconds < thresholds[LEAST] || is_starved || (p95 >= thresholds[P95] && p5 >= thresholds[P5]))
+	if (device_s <= 0 || seconds < thresholds[LEAST] || is_starved ||
+	    (p95 >= thresholds[P95] && p5 >= thresholds[P5]))
 		return 0;
 	f.value = 1 - idle_s / device_s;
 	f.severity = f.value < thresholds[MEAN] ? FINDING_WARN : FINDING_NOTE;

@@ -43,7 +43,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		const struct sums s = sums_of(r, t->tool);
 		struct finding f = { .kind = kind, .of = FINDING_OF_TOOL, .name = t->tool, .n = t->calls };
 
-		if (s.calls <= 0 || s.calls < thresholds[CALLS] || s.cpu <= 0 || s.system < thresholds[SYSTEM] * s.cpu ||
+		if (s.calls <= 0 || s.calls < thresholds[CALLS] || s.cpu <= 0 ||
+		    s.system < thresholds[SYSTEM] * s.cpu ||
 		    s.net > s.bytes / 2)
 			continue;
 		f.value = s.bytes / s.calls;

@@ -209,7 +209,7 @@ static bool header(const char *line, size_t n, const char *name, const char **re
 	return true;
 }
 
-/* libcurl calls this function for each header of the answer, also for those that follow the body. */
+/* libcurl calls this function for each header of the answer, also for trailers behind the body. */
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
 	struct lake_http_reply *r = arg;

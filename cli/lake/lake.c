@@ -21,8 +21,9 @@ static const struct command_option words[] = {
 };
 
 static const struct command_option options[] = {
-	{ "lake", .value = "PATH", .help = "status, vacuum, export, import: the lake (default: $SKEP_LAKE, else that of skep.conf, "
-					   "else as root /var/lib/skep/lake, else ~/.local/share/skep/lake); export also reads clickhouse://HOST/DATABASE",
+	{ "lake", .value = "PATH", .help = "status, vacuum, export, import: the lake (default: $SKEP_LAKE, else "
+					   "the lake of ~/.config/skep/skep.conf, else as root /var/lib/skep/lake, "
+					   "else ~/.local/share/skep/lake); export also reads clickhouse://HOST/DATABASE",
 	  COMMAND_AT(struct lake_options, lake) },
 	{ "json", .help = "status: print a JSON object, for programs", COMMAND_AT(struct lake_options, json) },
 	{ "rows", .help = "status: count the rows of each table, too; that reads a large part of the lake",

@@ -517,7 +517,7 @@ static int say_no_pid(struct run *run, int err, const struct privilege_facts *fa
 	else if (err == -ESRCH)
 		snprintf(why, sizeof(why), "the process that asks for it ended");
 	else
-		snprintf(why, sizeof(why), "bpf(2), which tells it, failed: %s", strerror(-err));
+		snprintf(why, sizeof(why), "the call of bpf(2) that asks for it failed: %s", strerror(-err));
 	skep_say("run",
 		 "cannot record in this pid namespace (a container has one), so the command has not started: the kernel "
 		 "reports the command by its pid on the host, and skep cannot learn this pid: %s; run skep in the host's pid "

@@ -42,13 +42,13 @@ static void why_root(const struct proc *p, const struct scope *s, struct why *re
 	if (run->peers && !scope_leads(s, &run->root))
 		SAY(ret, "R5", "its exec shows the key of this run of %s, and its user is the run's", name_of(s));
 	else if (outer && scope_leads(outer, &s->root) && outer->class == RECOGNIZER_SCHEDULER)
-		SAY(ret, "R4", "its exec begins %s in a job of %s: the run is that of %s, and has the job's id",
+		SAY(ret, "R4", "its exec begins %s in a job of %s: %s has the run, and the run has the job's id",
 		    name_of(s), name_of(outer), name_of(s));
 	else if (around && around->class == s->class)
 		SAY(ret, "R3", "its exec begins %s in a task of %s: a run of its own within that one", name_of(s),
 		    name_of(around));
 	else if (outer)
-		SAY(ret, "R2", "its exec begins %s, whose class (%s) is higher than that of every engine around it",
+		SAY(ret, "R2", "its exec begins %s, whose class (%s) is higher than the class of every engine around it",
 		    name_of(s), recognizer_class_name(s->class));
 	else
 		SAY(ret, "R2", "its exec begins %s, and no engine is around it", name_of(s));
@@ -107,7 +107,7 @@ void why_task(const struct proc *p, struct why *ret)
 	else if (task)
 		SAY(ret, "R3", "at its exec held a mark of %s", task->engine->text);
 	else if (p->flags & PROC_TASK_NONE)
-		SAY(ret, "R3", "SKEP_TASK in its environment is empty, or in that of a process above it");
+		SAY(ret, "R3", "SKEP_TASK in its environment is empty, or a process above it has an empty SKEP_TASK");
 	else if (!lead)
 		SAY(ret, "R7", "no engine is around it, and no user named a task");
 	else

@@ -9,7 +9,7 @@
 #include <curl/curl.h>
 #include <skep/plugin.h>
 
-/* body: the answer's body, or "". A 2xx is an ACK whatever the body says: see skep_http_is_page(). */
+/* body: the answer's body, or "". A 2xx is an ACK with any body: skep_http_is_page() finds pages. */
 enum skep_batch_result skep_http_classify_status(long status, const char *body);
 /* True for a page of HTML: a proxy or a log-in page answered in place of the receiver. */
 bool skep_http_is_page(const char *body, const char *content_type);

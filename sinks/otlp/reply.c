@@ -95,7 +95,7 @@ static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
 	ret->words[len] = '\0';
 }
 
-/* named: the content type says protobuf, so that fields may be those of a later version; else two letters may be one. */
+/* named: the content type says protobuf, so unknown fields may be of a later version; else any two letters are one. */
 static bool read_protobuf(const void *data, size_t n, bool named, struct reply *ret)
 {
 	struct cursor c = { data, data ? (const uint8_t *)data + n : data, false };

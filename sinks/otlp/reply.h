@@ -19,7 +19,7 @@ struct reply {
  * Reads the answer of a 2xx: Export...ServiceResponse { partial_success = 1 { rejected = 1, error_message = 2 } }, the
  * same for all three signals, in protobuf, or in JSON where the content type says so.
  *
- * OTLP 1.0 wants a 200 with this message in the request's content type.  Receivers that store what they acknowledge
+ * OTLP 1.0 wants a 200 with this message in the request's content type.  Receivers that store all that they acknowledge
  * deviate: Prometheus and Grafana Cloud send no body, Loki a 204, Fluent Bit a 201.  So the message may be empty and
  * the status any 2xx, but another text is no success: false.
  */

@@ -1073,7 +1073,8 @@ static size_t set_all(double value, struct analysis_setting *to, char (*names)[A
 
 static void is_sound(const struct finding *f)
 {
-	const double figures[] = { f->saving.core_s, f->saving.byte_s, f->saving.cpu_s, f->saving.wall_s, f->saving.gpu_s };
+	const struct finding_saving *s = &f->saving;
+	const double figures[] = { s->core_s, s->byte_s, s->cpu_s, s->wall_s, s->gpu_s };
 
 	assert_true(isfinite(f->value));
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
@@ -1082,7 +1083,7 @@ static void is_sound(const struct finding *f)
 	assert_null(strstr(f->evidence, "inf "));
 }
 
-/* Any report, with thresholds that let everything through and with those that let nothing through. */
+/* Any report: first with thresholds that let everything through, then with others that let nothing through. */
 static void any_report(double threshold)
 {
 	static struct analysis_setting settings[256];

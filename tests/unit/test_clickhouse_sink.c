@@ -640,7 +640,7 @@ static void test_lies(void **state)
 		end();
 		skep_mock_batch_free(b);
 	}
-	/* the server answers when the rows are in the table, whatever the user's profile says */
+	/* the server answers when the rows are in the table, also if the user's profile has async_insert */
 	log = faultd_log(&server);
 	assert_non_null(strstr(json_string_value(json_object_get(json_array_get(log, 0), "path")), "&wait_for_async_insert=1"));
 	json_decref(log);

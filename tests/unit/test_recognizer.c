@@ -245,7 +245,7 @@ static void errors(void **state)
 		assert_int_equal(diag.entries[0].line, 1);
 		assert_in_range(diag.entries[0].column, 1, strlen(cases[i].text));
 		if (strncmp(cases[i].text + diag.entries[0].column - 1, cases[i].at, strlen(cases[i].at)) != 0)
-			fail_msg("case %zu: column %d, which is not that of %s", i, diag.entries[0].column, cases[i].at);
+			fail_msg("case %zu: column %d, but %s is in another one", i, diag.entries[0].column, cases[i].at);
 		diag_clear(&diag);
 	}
 }

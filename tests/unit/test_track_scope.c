@@ -1978,7 +1978,7 @@ static void why_it_is_there(void **state)
 	expect_why(25, why_run, "R3", "begins snakemake in a task of snakemake");
 	start(30, 10, "/usr/bin/make", "/data/a", "make\n");
 	snakemake(31, 30, "/data/a");
-	expect_why(31, why_run, "R2", "class (workflow) is higher than that of every engine around it");
+	expect_why(31, why_run, "R2", "class (workflow) is higher than the class of every engine around it");
 	start(40, 10, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/luigi\nTop\n");
 	start(41, 40, "/usr/bin/sort", "/data/a", "sort\n");
 	expect_why(41, why_task, "R3", "the recognizer of luigi has no mark of a task");

@@ -54,8 +54,8 @@ const message = (error: unknown): string => (error instanceof Error ? error.mess
 
 /**
  * Asks now, and again until the page is left, while it is visible; calls draw with each answer that is another one, and
- * fail as long as there is none. Later the page keeps what it shows, and the event "stale" says why it is old: "" once
- * it is not. A report is asked once.
+ * fail as long as there is none. Later the page keeps what it shows, and the event "stale" says why the page is old: ""
+ * once it is up to date. A report is asked once.
  */
 export function watch<T>(path: string, everyMs: number, draw: (answer: T) => void, fail: (error: unknown) => void): () => void {
 	let etag: string | undefined, timer = 0, stopped = false, answered = false;

@@ -7,7 +7,7 @@
  * It goes up to a root, through mounts, like prepend_path() (fs/d_path.c).  The helper bpf_d_path() cannot replace the
  * walk: the kernel refuses it in tp_btf programs, and it does not report where it stopped.
  *
- * The path is the one that /proc/PID/exe and cwd show to a reader with the same root: d_path() puts " (deleted)" behind
+ * A reader with the same root sees this path in /proc/PID/exe and cwd: d_path() puts " (deleted)" behind
  * a path whose last name was removed, and prints a file that never was in a folder as "/memfd:NAME (deleted)".  Outside
  * the root, or in a mount that was detached, both go up to the top of the mount tree ("(unreachable)" is of getcwd()
  * alone).  They differ for a folder that was moved out of the bind mount that leads to it: d_path() prints "/", and this

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define RECORD_JSON_ENVELOPE 1u
-/* Clamps fields of type SKEP_T_U64 to 2^63 - 1: jansson, and languages without unsigned integers, read no larger one. */
+/* Clamps fields of type SKEP_T_U64 to 2^63 - 1: jansson and languages without unsigned integers read no larger one. */
 #define RECORD_JSON_INT64    2u
 
 void skep_record_json(struct jsonw *, const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns,
