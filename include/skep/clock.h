@@ -2,9 +2,9 @@
 /*
  * skep/clock.h - the kernel's clocks, as BPF programs and records have them.
  *
- * A time namespace (Linux 5.6; a container may have one) shifts CLOCK_BOOTTIME, CLOCK_MONOTONIC and the start times in
- * /proc for its processes, but no time that a BPF program reads.  These functions take the shift of our own time
- * namespace off.  Any thread.
+ * A time namespace (Linux 5.6; a container may have one) shifts CLOCK_BOOTTIME, CLOCK_MONOTONIC and, since 5.11, the
+ * start times in /proc for its processes, but no time that a BPF program reads.  These functions take the shift of our
+ * own time namespace off.  Any thread.
  * Link libskep-probe or libskep-sink (pkg-config skep-probe, skep-sink).
  */
 #ifndef SKEP_CLOCK_H

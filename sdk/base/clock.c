@@ -7,15 +7,19 @@
 #include <skep/namespaces.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 /* What our time namespace adds. */
 static int64_t monotonic, boottime;
+static int64_t start; /* to field 22 of /proc/PID/stat: do_task_stat() adds it since 5.11 */
 
 static void read_shifts(void)
 {
 	char line[128], name[32];
+	unsigned major, minor;
+	struct utsname kernel;
 	long long s, ns;
 	FILE *f;
 
@@ -27,6 +31,9 @@ static void read_shifts(void)
 			*(strcmp(name, "boottime") == 0 ? &boottime : &monotonic) = (int64_t)(s * 1000000000 + ns);
 	if (f)
 		fclose(f);
+	if (uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+	    (major > 5 || (major == 5 && minor >= 11)))
+		start = boottime;
 }
 
 /* A process enters a time namespace by fork or exec, never later: setns() refuses a process with threads. */
@@ -53,5 +60,5 @@ uint64_t skep_monotonic_ns(void)
 uint64_t skep_start_ticks(uint64_t start_ns)
 {
 	(void)skep_boot_ns(); /* reads the shift */
-	return (start_ns + (uint64_t)boottime) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	return (start_ns + (uint64_t)start) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
