@@ -8,10 +8,9 @@
 #define SKEP_DRAIN_H
 
 #include <skep/plugin.h>
+#include <skep/ring.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct ring_buffer; /* <bpf/libbpf.h> */
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,16 +56,29 @@ int skep_iter_read(int link_fd, void *buffer, size_t room, size_t record_size,
 
 /* ---- a ring buffer that frees a record when it is read (else: skep/ring.h) ------- */
 
+/* Loop thread.  Zeroed before skep_drain_ring_begin(). */
+struct skep_drain_ring {
+	struct skep_ring ring;
+	struct skep_watch *watch; /* NULL: not open */
+	int (*cb)(void *arg, const void *data, size_t size);
+	void *arg;
+};
+
 /*
- * Maps a ring buffer, and reads it whenever the kernel wakes the loop: cb() gets each record and returns 0.
- * Loop thread.  The ring is for ring_buffer__consume(), which also reads records without a wake-up.
- * 0 or -errno.
+ * Maps the ring buffer of a map, and reads it whenever the kernel wakes the loop: cb() gets each record and returns 0.
+ * r stays where it is until skep_drain_ring_end().  0 or -errno.
  */
-int skep_drain_ring(struct skep_instance *inst, const struct skep_host *host, int map_fd,
-		    int (*cb)(void *arg, void *data, size_t size), void *arg, struct ring_buffer **ret_ring,
-		    struct skep_watch **ret_watch);
-/* Closes both, and sets them to NULL; each may be NULL before. */
-void skep_drain_ring_end(const struct skep_host *host, struct ring_buffer **ring, struct skep_watch **watch);
+int skep_drain_ring_begin(struct skep_drain_ring *r, struct skep_instance *inst, const struct skep_host *host,
+			  int map_fd, int (*cb)(void *arg, const void *data, size_t size), void *arg);
+/*
+ * Reads all records, also those without a wake-up.  0; -EBUSY: a program that does not get on, as its CPU is busy or
+ * its virtual CPU stands still, holds back a record and all later ones of every CPU: do not call host->drained() yet.
+ */
+int skep_drain_ring_now(struct skep_drain_ring *r);
+/* As skep_drain_ring_now, once the programs are detached: waits up to 1 s for a program that holds records back. */
+int skep_drain_ring_last(struct skep_drain_ring *r);
+/* Closes the ring, if it is open; skep_drain_ring_begin() may follow. */
+void skep_drain_ring_end(struct skep_drain_ring *r, const struct skep_host *host);
 
 #ifdef __cplusplus
 }

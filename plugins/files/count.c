@@ -108,7 +108,7 @@ static void emit_rows(struct files_count *c, uint32_t group)
 	struct pass p = { .c = c, .now_ns = skep_boot_ns(), .group = group };
 	int err;
 
-	ring_buffer__consume(c->ring);
+	(void)skep_drain_ring_now(&c->ring);
 	err = skep_drain_map(&c->batch, c->kernel.rows, sizeof(struct skep_file_key), c->kind->row_size, read_row, &p);
 	if (err)
 		c->st->host->log(c->st->inst, SKEP_LOG_WARNING,
@@ -121,7 +121,7 @@ static void emit_rows(struct files_count *c, uint32_t group)
 
 /* ---- attached and detached --------------------------------------------------------- */
 
-static int on_path(void *arg, void *data, size_t size)
+static int on_path(void *arg, const void *data, size_t size)
 {
 	struct files_count *c = arg;
 
@@ -133,7 +133,7 @@ static int on_path(void *arg, void *data, size_t size)
 
 static void release(struct files_count *c)
 {
-	skep_drain_ring_end(c->st->host, &c->ring, &c->watch);
+	skep_drain_ring_end(&c->ring, c->st->host);
 	c->kind->unload(c->st);
 	c->kernel.skeleton = NULL;
 	skep_filetable_free(&c->table);
@@ -156,7 +156,7 @@ static int acquire(struct files_count *c)
 	err = c->kind->load(c->st);
 	if (err)
 		goto out;
-	err = skep_drain_ring(c->st->inst, c->st->host, c->kernel.paths, on_path, c, &c->ring, &c->watch);
+	err = skep_drain_ring_begin(&c->ring, c->st->inst, c->st->host, c->kernel.paths, on_path, c);
 	if (err) {
 		err = c->st->host->fail(c->st->inst, err, "%s: cannot map the ring of paths: %s", c->kind->name,
 				     strerror(-err));

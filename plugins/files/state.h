@@ -85,8 +85,7 @@ struct files_count {
 	struct files_kernel kernel;
 	const char *missing; /* why this kernel cannot have it; NULL: it can */
 	int64_t opt_rows;
-	struct ring_buffer *ring;
-	struct skep_watch *watch;
+	struct skep_drain_ring ring;
 	struct skep_filetable table;
 	struct skep_drain batch; /* room for a read of the rows */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];

@@ -337,8 +337,6 @@ void net_unload(struct net_state *st)
 	close_program(&st->on_recv_fd);
 	close_program(&st->scan.program);
 	st->scan.at_ns = 0; /* the next kernel side's first scan visits all processes */
-	ring_buffer__free(st->ring);
-	st->ring = NULL;
 	st->counters = skep_view_free(st->counters, st->counters_size);
 	net_bpf__destroy(st->bpf);
 	st->bpf = NULL;

@@ -16,7 +16,7 @@
 
 #define CLEAN_EVERY_NS (30ull * 1000000000)
 
-static int on_record(void *ctx, void *data, size_t size)
+static int on_record(void *ctx, const void *data, size_t size)
 {
 	struct net_state *st = ctx;
 
@@ -34,14 +34,17 @@ static void drain(struct skep_instance *inst, struct net_state *st)
 {
 	uint64_t now = skep_boot_ns();
 	struct net_counters before = st->seen;
+	bool all;
 
 	net_drain_peers(inst, st, false);
 	net_emit_held(inst, st);
 	net_dead_now(inst, st, now);
-	ring_buffer__consume(st->ring);
+	all = skep_drain_ring_now(&st->ring) == 0;
 	net_check_losses(inst, st);
 	if (st->seen.process_dropped != before.process_dropped)
 		net_drain_orphans(inst, st);
+	if (!all)
+		return;
 	if (st->drained_before_ns)
 		st->host->drained(inst, st->drained_before_ns);
 	st->drained_before_ns = now;
@@ -73,7 +76,7 @@ static void passed(struct skep_instance *inst, struct net_state *st)
 {
 	uint64_t now = skep_boot_ns();
 
-	ring_buffer__consume(st->ring);
+	(void)skep_drain_ring_now(&st->ring);
 	if (st->pass_err)
 		st->host->log(inst, SKEP_LOG_WARNING,
 			      "cannot list connections and tasks: %s; live processes and connections are reported late",
@@ -180,9 +183,8 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 static void unwatch(struct net_state *st)
 {
 	st->host->timer_close(st->drain_timer);
-	st->host->watch_close(st->ring_watch);
+	skep_drain_ring_end(&st->ring, st->host);
 	st->drain_timer = NULL;
-	st->ring_watch = NULL;
 }
 
 static int net_start(struct skep_instance *inst, void *state)
@@ -192,8 +194,7 @@ static int net_start(struct skep_instance *inst, void *state)
 
 	if (err)
 		return err;
-	err = skep_drain_ring(inst, st->host, bpf_map__fd(st->bpf->maps.ring), on_record, st, &st->ring,
-			      &st->ring_watch);
+	err = skep_drain_ring_begin(&st->ring, inst, st->host, bpf_map__fd(st->bpf->maps.ring), on_record, st);
 	if (err) {
 		err = st->host->fail(inst, err, "cannot map the ring: %s", strerror(-err));
 		goto out;
@@ -221,6 +222,7 @@ static void net_stop(struct skep_instance *inst, void *state)
 	if (!st->bpf)
 		return;
 	net_detach(inst, st);
+	(void)skep_drain_ring_last(&st->ring);
 	net_flush(inst, st);
 	unwatch(st);
 	net_unload(st);

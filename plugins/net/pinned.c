@@ -65,7 +65,7 @@ struct other {
 	uint64_t unread;
 };
 
-static int read_record(void *ctx, void *data, size_t size)
+static int read_record(void *ctx, const void *data, size_t size)
 {
 	struct other *o = ctx;
 
@@ -79,13 +79,15 @@ static int read_record(void *ctx, void *data, size_t size)
 static void drain_ring(struct other *o, const char *folder)
 {
 	int fd = skep_pins_open(folder, "map", "ring");
-	struct ring_buffer *reader = fd >= 0 ? ring_buffer__new(fd, read_record, o, NULL) : NULL;
+	struct skep_ring ring;
 
-	if (reader)
-		ring_buffer__consume(reader);
-	ring_buffer__free(reader);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return;
+	if (skep_ring_open(&ring, fd) == 0) {
+		(void)skep_ring_read_last(&ring, read_record, o);
+		skep_ring_close(&ring);
+	}
+	close(fd);
 }
 
 /* Its scans credit the bytes of open connections, and send what no record reported yet of live processes. */
@@ -191,7 +193,7 @@ void net_pinned_begin(struct skep_instance *inst, struct net_state *st)
 			"cannot list open files: %s; "
 			"a connection that was open before skepd started has no owner until a process uses it",
 			strerror(-err));
-	ring_buffer__consume(st->ring);
+	(void)skep_drain_ring_now(&st->ring);
 	net_check_losses(inst, st);
 	net_ledger_begin(st);
 }

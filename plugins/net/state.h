@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <pthread.h>
+#include <skep/drain.h>
 #include <skep/hash.h>
 #include <skep/kept.h>
 #include <skep/pins.h>
@@ -148,8 +149,7 @@ struct net_state {
 	unsigned fexits; /* number of attached hooks on calls */
 	int sender_err;  /* why the kernel refused the hooks on calls */
 
-	struct ring_buffer *ring;
-	struct skep_watch *ring_watch;
+	struct skep_drain_ring ring;
 	struct skep_timer *drain_timer;
 	uint64_t drained_before_ns; /* when the previous drain began */
 

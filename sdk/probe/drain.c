@@ -3,7 +3,6 @@
  * sdk/probe/drain.c - reads hash maps, sums by CPU, iterators and ring buffers.
  */
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/drain.h>
 #include <stdbool.h>
@@ -139,38 +138,60 @@ int skep_iter_read(int link_fd, void *buffer, size_t room, size_t record_size,
 
 /* ---- ring buffers ------------------------------------------------------------------ */
 
+static int drain_ring(struct skep_drain_ring *r,
+		      int (*read_it)(struct skep_ring *, int (*)(void *, const void *, size_t), void *))
+{
+	int err;
+
+	if (!r->watch)
+		return 0;
+	do {
+		err = read_it(&r->ring, r->cb, r->arg);
+		skep_ring_release(&r->ring, r->ring.at);
+	} while (err == -EMSGSIZE);
+	return err;
+}
+
+int skep_drain_ring_now(struct skep_drain_ring *r)
+{
+	return drain_ring(r, skep_ring_read);
+}
+
+int skep_drain_ring_last(struct skep_drain_ring *r)
+{
+	return drain_ring(r, skep_ring_read_last);
+}
+
 static void on_readable(struct skep_instance *inst, void *arg, unsigned events)
 {
-	struct ring_buffer *ring = arg;
+	struct skep_drain_ring *r = arg;
 
 	(void)inst;
 	(void)events;
-	ring_buffer__consume(ring);
+	skep_ring_woken(&r->ring);
+	(void)skep_drain_ring_now(r); /* the kernel wakes the loop again when a record that is held back comes */
 }
 
-int skep_drain_ring(struct skep_instance *inst, const struct skep_host *host, int map_fd,
-		    int (*cb)(void *arg, void *data, size_t size), void *arg, struct ring_buffer **ret_ring,
-		    struct skep_watch **ret_watch)
+int skep_drain_ring_begin(struct skep_drain_ring *r, struct skep_instance *inst, const struct skep_host *host,
+			  int map_fd, int (*cb)(void *arg, const void *data, size_t size), void *arg)
 {
-	struct ring_buffer *ring = ring_buffer__new(map_fd, cb, arg, NULL);
-	int err;
+	int err = skep_ring_open(&r->ring, map_fd);
 
-	if (!ring)
-		return -errno;
-	err = host->watch_fd(inst, ring_buffer__epoll_fd(ring), SKEP_READABLE, on_readable, ring, ret_watch);
-	if (err) {
-		ring_buffer__free(ring);
+	if (err)
 		return err;
-	}
-	*ret_ring = ring;
-	return 0;
+	r->cb = cb;
+	r->arg = arg;
+	err = host->watch_fd(inst, r->ring.epoll_fd, SKEP_READABLE, on_readable, r, &r->watch);
+	if (err)
+		skep_ring_close(&r->ring);
+	return err;
 }
 
-void skep_drain_ring_end(const struct skep_host *host, struct ring_buffer **ring, struct skep_watch **watch)
+void skep_drain_ring_end(struct skep_drain_ring *r, const struct skep_host *host)
 {
-	if (*watch)
-		host->watch_close(*watch);
-	*watch = NULL;
-	ring_buffer__free(*ring);
-	*ring = NULL;
+	if (!r->watch)
+		return;
+	host->watch_close(r->watch);
+	r->watch = NULL;
+	skep_ring_close(&r->ring);
 }

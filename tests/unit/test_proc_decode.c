@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <skep/drain.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -672,9 +673,16 @@ static void ring_with_a_record_under_way(void **state)
 	struct skep_ring ring = {
 		.size = sizeof(data), .consumer = &consumer, .producer = &producer, .data = (unsigned char *)data
 	};
+	struct skep_drain_ring drained = { .watch = (struct skep_watch *)&ring, .cb = count_record };
 	uint64_t sum = 0;
 
 	(void)state;
+	drained.ring = ring;
+	drained.arg = &sum;
+	assert_int_equal(skep_drain_ring_now(&drained), -EBUSY);
+	assert_int_equal(sum, 1);
+	assert_int_equal(consumer, 16); /* the kernel may use the room of the first one again */
+	sum = consumer = 0;
 	assert_int_equal(skep_ring_read(&ring, count_record, &sum), -EBUSY);
 	assert_int_equal(sum, 1);
 	data[1].length = 8;

@@ -29,8 +29,7 @@ struct example {
 	const struct skep_host *host;
 	struct skep_instance *inst;
 	struct example_bpf *bpf;
-	struct ring_buffer *ring;
-	struct skep_watch *watch;
+	struct skep_drain_ring ring;
 	uint64_t *lost_now; /* a value per CPU, as bpf_map_lookup_elem() writes them */
 	int cpus;
 	uint64_t lost;      /* losses that the probe has reported so far */
@@ -84,7 +83,7 @@ static struct skep_str text(const char *s, size_t most)
 	return (struct skep_str){ .ptr = s, .len = len, .total = len };
 }
 
-static int example_event(void *ctx, void *data, size_t size)
+static int example_event(void *ctx, const void *data, size_t size)
 {
 	struct example *e = ctx;
 	const struct example_event *event = data;
@@ -160,7 +159,7 @@ static int example_start(struct skep_instance *inst, void *state)
 	if (err)
 		return e->host->fail(inst, err, "the tracepoint signal_generate cannot be attached to: %s",
 				     strerror(-err));
-	err = skep_drain_ring(inst, e->host, bpf_map__fd(e->bpf->maps.events), example_event, e, &e->ring, &e->watch);
+	err = skep_drain_ring_begin(&e->ring, inst, e->host, bpf_map__fd(e->bpf->maps.events), example_event, e);
 	if (err)
 		return e->host->fail(inst, err, "the ring cannot be read: %s", strerror(-err));
 	e->host->signal(inst, "process.signal", SKEP_SIGNAL_OK, "tp_btf/signal_generate", NULL);
@@ -178,7 +177,7 @@ static void example_flush(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
-	ring_buffer__consume(e->ring);
+	(void)skep_drain_ring_now(&e->ring);
 }
 
 static int example_reload(struct skep_instance *inst, void *state, const void *next)
@@ -196,9 +195,9 @@ static void example_stop(struct skep_instance *inst, void *state)
 
 	(void)inst;
 	example_bpf__detach(e->bpf);
-	ring_buffer__consume(e->ring);
+	(void)skep_drain_ring_last(&e->ring);
 	example_losses(e);
-	skep_drain_ring_end(e->host, &e->ring, &e->watch);
+	skep_drain_ring_end(&e->ring, e->host);
 }
 
 static void example_close(struct skep_instance *inst, void *state)
@@ -206,7 +205,7 @@ static void example_close(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
-	skep_drain_ring_end(e->host, &e->ring, &e->watch); /* needed after a start() that failed */
+	skep_drain_ring_end(&e->ring, e->host); /* needed after a start() that failed */
 	example_bpf__destroy(e->bpf);
 	free(e->lost_now);
 }
