@@ -338,6 +338,7 @@ static void approx_out(struct json_stream *o, uint64_t approx)
 		{ APPROX_EXEC, "exec" },
 		{ APPROX_ARGV, "argv" },
 		{ APPROX_ENVIRON, "environ" },
+		{ APPROX_FACETS, "facets" },
 	};
 
 	json_stream_open(o, "approx", '[');

@@ -19,6 +19,7 @@
 #define APPROX_ARGV 128u     /* the arguments could not be read: argv is empty, not "no arguments" */
 #define APPROX_EXEC 64u      /* the exec record was lost: exe, argv come from /proc or are missing */
 #define APPROX_ENVIRON 256u  /* the environment was not searched to its end: task and environ may be missing */
+#define APPROX_FACETS 512u   /* a probe reported late: the last part of its figures of this process is missing */
 
 struct record_process {
 	struct skep_upid upid, parent_upid;

@@ -108,7 +108,17 @@ bool track_holds(const struct track *t)
 	return t->held_first;
 }
 
-static void release(struct track *t)
+static void facet_late(struct track *t, struct proc *p)
+{
+	t->stats.facet_late++;
+	p->approx |= APPROX_FACETS;
+}
+
+/*
+ * patient: closes only what need not wait.  A probe that has drained may report a time of before the loop stood still,
+ * and the next one has not drained yet: only the tick, which drains all of them first, knows that a probe is late.
+ */
+static void release(struct track *t, bool patient)
 {
 	/* left: the last entry that stays; in no run, so that the end of a run cannot close it */
 	struct proc *p, *left = NULL;
@@ -123,9 +133,9 @@ static void release(struct track *t)
 			continue;
 		}
 		if (t->drained_ns < p->event_ns) {
-			if (t->now_ns < p->held_ns + TRACK_PATIENCE_NS)
+			if (patient || t->now_ns < p->held_ns + TRACK_PATIENCE_NS)
 				return;
-			t->stats.facet_late++;
+			facet_late(t, p);
 		}
 		close_entry(t, p, "exited");
 	}
@@ -135,7 +145,7 @@ void track_drained(struct track *t, uint64_t time_ns, uint64_t now_ns)
 {
 	t->now_ns = now_ns;
 	t->drained_ns = time_ns;
-	release(t);
+	release(t, true);
 }
 
 /* Closes an entry whose final record will not come any more. */
@@ -202,7 +212,7 @@ static void close_missing(struct track *t)
 void track_tick(struct track *t, uint64_t now_ns)
 {
 	t->now_ns = now_ns;
-	release(t);
+	release(t, false);
 	if (t->missing > 0)
 		close_missing(t);
 	track_late_tick(t, now_ns);
@@ -227,7 +237,7 @@ void track_sweep_end(struct track *t, bool complete, uint64_t now_ns)
 		return;
 	t->sweeping = false;
 	track_place_all(t);
-	release(t);
+	release(t, true);
 	if (!complete)
 		return;
 	t->swept_ns = t->sweep_begin_ns;
@@ -302,7 +312,7 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 				p->approx |= APPROX_EXEC;
 		}
 		if (p->flags & PROC_FINAL) {
-			t->stats.facet_late++;
+			facet_late(t, p);
 			close_entry(t, p, "exited");
 		} else if ((p->flags & PROC_ZOMBIE) && !(p->flags & PROC_ROOT)) {
 			p->approx |= p->flags & PROC_EXITED ? 0 : APPROX_END;

@@ -368,15 +368,16 @@ static void approx(void **state)
 
 	(void)state;
 	p->approx = APPROX_SPLIT | APPROX_COUNTERS | APPROX_END | APPROX_RSS_PEAK |
-		    APPROX_THREADS | APPROX_START | APPROX_EXEC | APPROX_ENVIRON;
+		    APPROX_THREADS | APPROX_START | APPROX_EXEC | APPROX_ENVIRON | APPROX_FACETS;
 	p->facets = facets;
 	p->n_facets = 2;
 	reports_finish(r, 1000, 0, 0);
 	json = printed(&r->report);
-	assert_int_equal(json_array_size(at(json, "processes.0.approx")), 8);
+	assert_int_equal(json_array_size(at(json, "processes.0.approx")), 9);
 	assert_string_equal(string(json, "processes.0.approx.0"), "split");
 	assert_string_equal(string(json, "processes.0.approx.6"), "exec");
 	assert_string_equal(string(json, "processes.0.approx.7"), "environ");
+	assert_string_equal(string(json, "processes.0.approx.8"), "facets");
 	assert_float_equal(json_real_value(json_object_get(at(json, "processes.0.facets"), "sched.running_ns")), 12.5,
 			   1e-9);
 	json_decref(json);

@@ -418,9 +418,13 @@ static void facets_are_waited_for(void **state)
 	tell_final(&f, T0 + 20, 11, T0 + 1, 0, 5, MIB);
 	track_tick(f.track, T0 + SECOND);
 	assert_int_equal(proctab_count(f.track->table), 1);
+	/* skepd stood still for longer.  The probe, which now drains, first repeats what it had promised before. */
+	track_drained(f.track, T0 + 10, T0 + 20 + 2 * TRACK_PATIENCE_NS);
+	assert_int_equal(proctab_count(f.track->table), 1);
 	track_tick(f.track, T0 + 20 + TRACK_PATIENCE_NS);
 	assert_int_equal(proctab_count(f.track->table), 0);
 	assert_int_equal(f.track->stats.facet_late, 1);
+	assert_true(fixture_image(&f, 11, 0)->r.approx & APPROX_FACETS);
 	/* A facet of an unknown process leaves nothing behind. */
 	who.pid = 12;
 	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 21);
