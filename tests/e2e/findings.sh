@@ -15,7 +15,7 @@ cat >"$dir/conf" <<END
 { "interval": "300ms", "control": { "socket": "$SKEP_SOCKET" }, "spool": { "path": "$dir/spool.db" },
   "findings": { "stall": "4s", "leftover_process": "4s", "orphan_container": "4s", "gpu_held_idle": "0s" },
   "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] } ],
-  "sinks": [ { "plugin": "file", "path": "$out" }, { "plugin": "lake", "path": "$lake" } ] }
+  "sinks": [ { "plugin": "file", "path": "$out" }, { "plugin": "lake", "min_free": "0", "path": "$lake" } ] }
 END
 cat >"$dir/look.py" <<'END'
 """look.py FILE LAKE EXPRESSION: whether it holds for f, the findings of the file, and l, those of the lake."""

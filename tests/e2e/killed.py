@@ -23,7 +23,7 @@ log = work + "/log"
 conf = work + "/skepd.conf"
 json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": False},
            "spool": {"path": work + "/spool.db", "reserve": 0}, "probes": [{"plugin": "proc"}],
-           "sinks": [{"plugin": "lake", "path": work + "/lake"}]}, open(conf, "w"))
+           "sinks": [{"plugin": "lake", "min_free": "0", "path": work + "/lake"}]}, open(conf, "w"))
 
 
 def rows(sql):

@@ -81,7 +81,7 @@ def end(status):
 
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(name)
-lake = f'"sinks": [ {{ "plugin": "lake", "path": "{folder}/lake" }} ], "control": {{ "socket": false }}'
+lake = f'"sinks": [ {{ "plugin": "lake", "min_free": "0", "path": "{folder}/lake" }} ], "control": {{ "socket": false }}'
 try:
     write(f"{{ {lake} }}")
     start()

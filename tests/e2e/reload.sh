@@ -19,7 +19,7 @@ END
 }
 host=', { "plugin": "host" }'
 per_cpu=', { "plugin": "host", "per_cpu": true }'
-lake=" }, { \"plugin\": \"lake\", \"path\": \"$dir/lake\" }"
+lake=" }, { \"plugin\": \"lake\", \"min_free\": \"0\", \"path\": \"$dir/lake\" }"
 reloads() { "$SKEP" status --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["reload"]; print(r["ok"] + r["failed"], int(r["busy"]))'; }
 is_over() { [ "$(reloads)" = "$1 0" ]; }
 # hup: sends SIGHUP and waits for the end of the reload

@@ -9,7 +9,7 @@ name=beside
 cat >"$dir/conf" <<END
 { "interval": "200ms", "control": { "socket": "$SKEP_SOCKET" },
   "probes": [ { "plugin": "proc", "required": true } ],
-  "sinks": [ { "plugin": "lake", "path": "$dir/lake", "max_bytes": "64MiB" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$dir/lake", "max_bytes": "64MiB" } ] }
 END
 cat >"$dir/ask.py" <<'END'
 import glob, sqlite3, sys

@@ -23,7 +23,7 @@ conf() {
 	cat >"$dir/conf" <<END
 { "interval": "200ms", "control": { "socket": "$SKEP_SOCKET" }, $1
   "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" } ],
-  "sinks": [ { "plugin": "lake", "path": "$lake" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$lake" } ] }
 END
 }
 # ask FUNCTION ARGUMENT...: python of tests/e2e/run_daemon.py over the lake, where records arrive within seconds

@@ -33,7 +33,7 @@ cat >"$work/skepd.conf" <<-X
 		"interval": "1s",
 		"plugin_dirs": [ "$SKEP_TEST_PLUGIN_DIRS", "$SKEP_PLUGIN_DIRS" ],
 		"probes": [ { "plugin": "proc", "required": true } ],
-		"sinks": [ { "plugin": "lake", "path": "$work/state/lake" }, { "plugin": "file", "path": "$work/out.ndjson" },
+		"sinks": [ { "plugin": "lake", "min_free": "0", "path": "$work/state/lake" }, { "plugin": "file", "path": "$work/out.ndjson" },
 			{ "plugin": "fakesink", "path": "$work/fake.out", "token": "plantedsecret" } ],
 		"spool": { "path": "$work/spool.db" },
 		"control": { "socket": "$work/run/s.sock" }

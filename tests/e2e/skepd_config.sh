@@ -42,7 +42,7 @@ test_config 0 "a good configuration" <<END
 // comment
 { "interval": "1s", /* another */
   "probes": [ { "plugin": "proc" } ],
-  "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$dir/lake" } ] }
 END
 [ "$(cat "$dir/out")" = "configuration ok" ] || fail "$name: does not say: configuration ok"
 [ ! -s "$dir/err" ] || fail "$name: complains"

@@ -11,7 +11,7 @@ cp "$(command -v sleep)" "$dir/bin/waits" && cp "$(command -v yes)" "$dir/bin/wo
 cat >"$dir/conf" <<END
 { "interval": "200ms", "control": { "socket": "$SKEP_SOCKET" }, "spool": { "path": "$dir/spool.db" },
   "probes": [ { "plugin": "host" }, { "plugin": "proc", "required": true } ],
-  "sinks": [ { "plugin": "lake", "path": "$lake" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$lake" } ] }
 END
 start
 sweep() { "$SKEP" sweep --lake "$lake" --set leftover-process.alive=3 --set stuck.idle=3 "$@"; }

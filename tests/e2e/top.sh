@@ -15,7 +15,7 @@ mkdir -m 700 "$lake"
 cat >"$dir/conf" <<END
 { "interval": "300ms", "control": { "socket": "$SKEP_SOCKET" }, "spool": { "path": "$dir/spool.db" },
   "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] }, { "plugin": "sched" } ],
-  "sinks": [ { "plugin": "lake", "path": "$lake" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$lake" } ] }
 END
 term() { tmux -S "$dir/tmux" "$@"; }
 # The run waits at a FIFO: its end must come also when the test fails.

@@ -821,7 +821,7 @@ def main():
         **saves,
         "plugin_dirs": os.environ["SKEP_PLUGIN_DIRS"].split(":"),
         "probes": [{"plugin": "proc"}],
-        "sinks": [{"plugin": "file", "path": out}, {"plugin": "lake", "path": top + "/lake"}],
+        "sinks": [{"plugin": "file", "path": out}, {"plugin": "lake", "min_free": "0", "path": top + "/lake"}],
         "control": {"socket": os.path.join(top, "sock")},
     }))
     daemon = start(conf, log)

@@ -419,7 +419,7 @@ def judge(name, folder):
         "interval": "1s", "process_interval": "1s",
         "plugin_dirs": os.environ["SKEP_PLUGIN_DIRS"].split(":"),
         "probes": probes(),
-        "sinks": [{"plugin": "lake", "path": lake}],
+        "sinks": [{"plugin": "lake", "min_free": "0", "path": lake}],
         "control": {"socket": w + "/sock"},
     }))
     daemon = start(conf, log)

@@ -60,7 +60,7 @@ echo "ok - storm: nothing missing, CPU equal"
 cat >"$work/conf" <<END
 { "interval": "1s", "control": { "socket": false }, "spool": { "path": "$work/spool.db", "reserve": 0 },
   "probes": [ { "plugin": "proc" }, { "plugin": "sched" }, { "plugin": "io" }, { "plugin": "net" }, { "plugin": "host" }, { "plugin": "cgroup" } ],
-  "sinks": [ { "plugin": "lake", "path": "$work/all" }, { "plugin": "file", "path": "$work/records" } ] }
+  "sinks": [ { "plugin": "lake", "min_free": "0", "path": "$work/all" }, { "plugin": "file", "path": "$work/records" } ] }
 END
 "$SKEPD" -v -c "$work/conf" 2>"$work/log" &
 skepd=$!

@@ -29,7 +29,7 @@ def ended(name):
 def host_name():
     """cloud-init and DHCP name a host minutes after its boot. skepd has a UTS namespace, so that this host keeps its name."""
     json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"}, "probes": [{"plugin": "proc", "required": True}],
-               "sinks": [{"plugin": "file", "path": OUT}, {"plugin": "lake", "path": WORK + "/lake", "max_bytes": "64MiB"}]}, open(CONF, "w"))
+               "sinks": [{"plugin": "file", "path": OUT}, {"plugin": "lake", "min_free": "0", "path": WORK + "/lake", "max_bytes": "64MiB"}]}, open(CONF, "w"))
     os.environ["SKEP_SOCKET"] = WORK + "/ctl"
     daemon = testing.start(CONF, LOG, within=["unshare", "--uts"])
     run = [SKEP, "run", "--no-report", "--no-live", "--lake", WORK + "/lake"]  # the skepd of that lake records

@@ -154,7 +154,7 @@ def configure():
     with open(CONF, "w") as file:
         json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"},
                    "probes": [{"plugin": "proc", "required": True}],
-                   "sinks": [{"plugin": "lake", "path": WORK + "/daemon-lake", "max_bytes": "64MiB"},
+                   "sinks": [{"plugin": "lake", "min_free": "0", "path": WORK + "/daemon-lake", "max_bytes": "64MiB"},
                              {"plugin": "file", "path": RECORDS}]}, file)
     os.environ["SKEP_SOCKET"] = WORK + "/ctl"
 

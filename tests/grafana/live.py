@@ -327,7 +327,7 @@ def live(clickhouse):
     metrics, web = port(), port()
     gpu = os.path.join(BUILD, "tests/gpu/standin_nvml.so")
     script_gpu("set util 0", "set energy_mj 0")
-    sinks = [{"plugin": "prometheus", "listen": "127.0.0.1:%d" % metrics, "host": "h1"}, {"plugin": "lake", "path": work + "/lake"}]
+    sinks = [{"plugin": "prometheus", "listen": "127.0.0.1:%d" % metrics, "host": "h1"}, {"plugin": "lake", "min_free": "0", "path": work + "/lake"}]
     if clickhouse:
         sinks.append({"plugin": "clickhouse", "url": clickhouse, "database": "skep_boards",
                       "streams": ["process.exit", "run", "task", "tool.sample"]})  # what the boards ask for

@@ -158,7 +158,7 @@ children="$children $server"
 wait_for test -s "$dir/server" || fail "$name: no mount"
 cat >"$dir/conf" <<EOT
 { "interval": "1s", "drain": "1s", "probes": [ { "plugin": "proc", "required": true } ],
-  "sinks": [ { "plugin": "file", "path": "$dir/living" }, { "plugin": "lake", "path": "$dir/dead/lake", "required": true },
+  "sinks": [ { "plugin": "file", "path": "$dir/living" }, { "plugin": "lake", "min_free": "0", "path": "$dir/dead/lake", "required": true },
              { "plugin": "file", "name": "dead", "path": "$dir/dead/records" } ], "control": { "socket": "$dir/s.sock" } }
 EOT
 before=$(date +%s%N)
