@@ -76,6 +76,7 @@ struct conn {
 	struct totals end; /* at its end, if it is held: a later disconnect resets tcp_sock */
 	__u64 ended_ns;
 	__u32 recorded_retransmits;
+	__u32 owners_retransmits; /* of the totals, the part that the owner's include */
 	__s32 error;     /* at its end */
 	__u32 found;     /* the last scan of all processes that found the owner with a descriptor; 0: none did */
 	__u32 round;     /* the last scan, of all or of some processes, that found it; 0: none did */

@@ -69,7 +69,7 @@ static __always_inline void totals_at_end(struct conn *c, struct sock *sk, int o
 }
 
 enum report {
-	REPORT_BYTES, /* credits bytes to the owner */
+	REPORT_OWNER, /* the owner's traffic: the process may be gone when the peer closes its side */
 	REPORT_OPEN,  /* the traffic since the last report too */
 	REPORT_LAST,  /* the last report of the connection */
 };
@@ -87,8 +87,10 @@ static __always_inline void report_conn(struct sock *sk, struct conn *c, struct 
 	route(c, sk);
 	if (!failed)
 		settle_bytes(c, sk, &s->t);
-	if (what == REPORT_BYTES)
+	if (what == REPORT_OWNER) {
+		settle_owner(c, &s->t, 0, direction_of(c, sk));
 		return;
+	}
 	now = what == REPORT_LAST ? c->ended_ns : bpf_ktime_get_boot_ns();
 	describe(s, c, sk, now);
 	if (what == REPORT_LAST) {
@@ -115,7 +117,7 @@ static __always_inline void settle(struct sock *sk, struct conn *c, int old, int
 		COUNT(no_scratch);
 		return;
 	}
-	report_conn(sk, c, s, old, over && !c->closed ? REPORT_LAST : REPORT_BYTES);
+	report_conn(sk, c, s, old, over && !c->closed ? REPORT_LAST : REPORT_OWNER);
 	scratch_give(s);
 }
 

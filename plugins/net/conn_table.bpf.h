@@ -212,7 +212,7 @@ static __always_inline void conn_met(struct conn *c, struct sock *sk)
 	c->settled = c->base;
 	c->recorded[NET_TX] = c->base.wire[NET_TX];
 	c->recorded[NET_RX] = c->base.wire[NET_RX];
-	c->recorded_retransmits = c->base.retransmits;
+	c->recorded_retransmits = c->owners_retransmits = c->base.retransmits;
 	c->direction = 0; /* direction_of() decides, once the listeners are known */
 	c->flags = NET_CONN_BEFORE;
 	route(c, sk);

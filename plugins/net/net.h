@@ -147,7 +147,7 @@ struct net_reported {
 };
 
 /* The layout of maps and ring: a change of any struct in them raises the number. */
-#define NET_LAYOUT 1u
+#define NET_LAYOUT 2u
 /* Kinds of struct skep_unattended. */
 enum net_unattended { NET_UNATTENDED_CONN, NET_UNATTENDED_PROCESS, NET_UNATTENDED_KINDS };
 

@@ -790,6 +790,29 @@ static void silent_client(const struct part *p)
 	close(joined(p->family, SOCK_STREAM, p->protocol, p->port));
 }
 
+/*
+ * The client's end of the stream waits behind bytes for which the server has no room, so the connection ends long after
+ * the client, as it does over a slow line.
+ */
+static void late_server(const struct part *p)
+{
+	int fd = taken(p->listener);
+
+	nap(1000);
+	until_end(fd);
+	close(fd);
+}
+
+static void early_client(const struct part *p)
+{
+	int fd = joined(p->family, SOCK_STREAM, p->protocol, p->port);
+	ssize_t n;
+
+	while ((n = send(fd, chunk, sizeof(chunk), MSG_NOSIGNAL | MSG_DONTWAIT)) > 0)
+		tally(fd, true, (uint64_t)n);
+	close(fd);
+}
+
 /* One path only, to a socket that supports several. */
 static void plain_client(const struct part *p)
 {
@@ -1097,6 +1120,7 @@ int main(int argc, char **argv)
 		{ "shared", AF_INET, SOCK_STREAM, 0, echo_server, shared_client },
 		{ "relay", AF_INET, SOCK_STREAM, 0, echo_server, relay_client },
 		{ "silent", AF_INET, SOCK_STREAM, 0, silent_server, silent_client },
+		{ "outlived", AF_INET, SOCK_STREAM, 0, late_server, early_client },
 		{ "uring", AF_INET, SOCK_STREAM, 0, echo_server, uring_client },
 		{ "mptcp", AF_INET, SOCK_STREAM, IPPROTO_MPTCP, mptcp_server, mptcp_client },
 		{ "mptcp_fallback", AF_INET, SOCK_STREAM, IPPROTO_MPTCP, echo_server, plain_client },
