@@ -89,7 +89,7 @@ static bool is_waited_for(const struct instance_data *data)
 
 void collector_facets_drained(struct collector *c)
 {
-	uint64_t least = UINT64_MAX, reported = UINT64_MAX;
+	uint64_t least = UINT64_MAX;
 
 	if (!c->track)
 		return;
@@ -101,11 +101,7 @@ void collector_facets_drained(struct collector *c)
 			continue;
 		if (is_waited_for(data) && data->drained_ns < least)
 			least = data->drained_ns;
-		/* 0: the probe never calls drained(), so its silence means nothing. */
-		if (data->lifecycle && data->drained_ns > 0 && data->drained_ns < reported)
-			reported = data->drained_ns;
 	}
-	track_reported(c->track, reported);
 	track_drained(c->track, least, clock_boot_ns());
 }
 

@@ -18,7 +18,7 @@ int track_new(const struct track_env *env, struct track **ret)
 		return -ENOMEM;
 	t->env = *env;
 	t->facets_saved_ns = env->start_ns;
-	t->drained_ns = t->reported_ns = UINT64_MAX;
+	t->drained_ns = UINT64_MAX;
 	t->intern = t->runs.intern = intern_new();
 	t->scopes.run_unref = run_unref;
 	t->tasks.forgotten = t->runs.forgotten = &t->forgotten;

@@ -12,10 +12,14 @@
 #include "core/process/proctab.h"
 #include "core/identify/tool.h"
 
-/* the longest wait for a final record, while a life-cycle probe reports that it holds some back */
-#define TRACK_PATIENCE_MOST_NS 10000000000u
-/* longest wait for facets, and for the final record of a process that sweeps miss */
-#define TRACK_PATIENCE_NS 2000000000u
+/*
+ * Longest wait for the final record of a process that sweeps miss.  RCU frees a task, and the record comes with that:
+ * with CONFIG_RCU_LAZY up to 10 s later (LAZY_FLUSH_JIFFIES in kernel/rcu/tree.h, since 6.2), and without it after more
+ * than 2 s on an idle virtual machine (measured on 6.18: of some 10,900 processes between 12 and 21).
+ */
+#define TRACK_FINAL_NS 15000000000u
+#define TRACK_PATIENCE_MOST_NS 10000000000u /* for an ended process whose ancestors a sweep looks for, and for tasks */
+#define TRACK_PATIENCE_NS 2000000000u       /* for facets */
 /* longest wait of a task's record for its name */
 #define TRACK_LATE_NS 2000000000u
 
@@ -125,8 +129,6 @@ void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
  */
 void track_finals_over(struct track *, uint64_t now_ns);
 bool track_holds(const struct track *); /* whether records of ended processes wait for facets */
-/* All life-cycle probes have emitted their records up to that time.  UINT64_MAX: none of them reports such a time. */
-void track_reported(struct track *, uint64_t time_ns);
 /* Sends the requests to env.read_file that are due. */
 void track_late_tick(struct track *, uint64_t now_ns);
 /* The answer to env.read_file: of engine_file_read(), or error: -errno. */

@@ -57,8 +57,6 @@ struct track {
 	struct skep_upid *gone;  /* processes of the saved state that have gone */
 	size_t n_gone, room_gone;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
-	/* all life-cycle probes have emitted up to here; UINT64_MAX: none of them reports it */
-	uint64_t reported_ns;
 	uint64_t now_ns;
 	size_t missing;          /* entries with missing_ns */
 	uint32_t sweep;          /* number of the sweep under way or of the last one */

@@ -185,26 +185,13 @@ void track_finals_over(struct track *t, uint64_t now_ns)
 	}
 }
 
-void track_reported(struct track *t, uint64_t time_ns)
-{
-	t->reported_ns = time_ns;
-}
-
-static bool waited_enough(const struct track *t, const struct proc *p)
-{
-	uint64_t waited = t->now_ns > p->missing_ns ? t->now_ns - p->missing_ns : 0;
-
-	/* A probe may hold a final record back until the last threads of the process are freed. */
-	return waited >= (t->reported_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
-}
-
 static void close_missing(struct track *t)
 {
 	struct proc *next;
 
 	for (struct proc *p = proctab_first(t->table); p && t->missing > 0; p = next) {
 		next = p->next;
-		if (p->missing_ns && waited_enough(t, p))
+		if (p->missing_ns && t->now_ns >= p->missing_ns + TRACK_FINAL_NS)
 			give_up(t, p);
 	}
 }

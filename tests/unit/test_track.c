@@ -431,7 +431,7 @@ static void facets_are_waited_for(void **state)
 	f.now_ns = T0 + 10 * SECOND;
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, true, f.now_ns);
-	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	track_tick(f.track, f.now_ns + TRACK_FINAL_NS);
 	assert_int_equal(proctab_count(f.track->table), 0);
 	fixture_settle(&f);
 	assert_int_equal(fixture_images(&f, 12), 0);
@@ -453,9 +453,9 @@ static void sweeps_find_the_lost(void **state)
 	tell_live(&f, T0 + SECOND + 1, 11, T0 + 1, 5, 7, 5, 0);
 	tell_fork(&f, T0 + SECOND + 2, 13, T0 + SECOND + 2, 5, 7);
 	track_sweep_end(f.track, true, f.now_ns);
-	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS - 1);
+	track_tick(f.track, f.now_ns + TRACK_FINAL_NS - 1);
 	assert_int_equal(proctab_count(f.track->table), 4);
-	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	track_tick(f.track, f.now_ns + TRACK_FINAL_NS);
 	assert_int_equal(proctab_count(f.track->table), 2);
 	p = fixture_image(&f, 10, 0);
 	assert_string_equal(p->state, "lost");
@@ -503,16 +503,15 @@ static void the_end_of_finals(void **state)
 	assert_int_equal(proctab_count(f.track->table), 1);
 }
 
-static void a_probe_that_holds_back_is_waited_for(void **state)
+static void a_late_free_is_waited_for(void **state)
 {
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
-	track_reported(f.track, T0 + 3); /* it has a final record of that time, and waits for its threads */
 	f.now_ns = T0 + SECOND;
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, true, f.now_ns);
-	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	track_tick(f.track, f.now_ns + TRACK_FINAL_NS - 1);
 	assert_int_equal(proctab_count(f.track->table), 1);
 	tell_final(&f, T0 + 3, 10, T0 + 1, 0, 42, MIB);
 	assert_int_equal(fixture_image(&f, 10, 0)->r.cpu_ns, 42);
@@ -521,7 +520,7 @@ static void a_probe_that_holds_back_is_waited_for(void **state)
 	tell_fork(&f, T0 + 1, 11, T0 + 1, 5, 7);
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, true, f.now_ns);
-	track_tick(f.track, f.now_ns + TRACK_PATIENCE_MOST_NS);
+	track_tick(f.track, f.now_ns + TRACK_FINAL_NS);
 	assert_int_equal(proctab_count(f.track->table), 0);
 	assert_string_equal(fixture_image(&f, 11, 0)->state, "lost");
 }
@@ -913,7 +912,7 @@ int main(void)
 		HOST(facets_are_waited_for),
 		HOST(sweeps_find_the_lost),
 		HOST(the_end_of_finals),
-		HOST(a_probe_that_holds_back_is_waited_for),
+		HOST(a_late_free_is_waited_for),
 		HOST(there_before_us),
 		HOST(pid_reuse),
 		RUNS(a_run_with_its_subtree),

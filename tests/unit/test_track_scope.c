@@ -535,7 +535,7 @@ static void a_workflow_in_a_rule_and_a_restart(void **state)
 	tell_live(&f, now, 20, 20, 10, T0, 0, 0);
 	tell_live(&f, now, 31, 31, 20, 20, 0, 0);
 	track_sweep_end(f.track, true, now);
-	now += TRACK_PATIENCE_NS;
+	now += TRACK_FINAL_NS;
 	track_tick(f.track, now);
 	saved_settle(f.track, now);
 	end(31, 2 << 8);

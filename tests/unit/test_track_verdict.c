@@ -91,7 +91,7 @@ static void excluded_at_its_exec(void **state)
 	/* From now on the kernel sums its usage. The next scan does not see the process, so the table drops it. */
 	track_sweep_begin(f.track, T0 + SECOND, T0 + SECOND);
 	track_sweep_end(f.track, true, T0 + SECOND);
-	track_tick(f.track, T0 + SECOND + TRACK_PATIENCE_MOST_NS + 1);
+	track_tick(f.track, T0 + SECOND + TRACK_FINAL_NS + 1);
 	assert_int_equal(proctab_count(f.track->table), 0);
 	assert_int_equal(f.track->stats.lost, 0);
 }
