@@ -41,6 +41,8 @@ struct run {
 	/* since when no root is left, and the run waits for another one, or for its `skep run`; 0: a root is left */
 	uint64_t quiet_ns;
 	uint32_t job_group, job_session; /* of a shell's job: its process group and session; 0: it is none */
+	/* a shell's job that a sweep found before its first exec, which names it */
+	bool of_fork;
 	struct attempts *attempts; /* of its tasks; NULL: none counted yet */
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;

@@ -140,7 +140,8 @@ void track_job(struct track *t, struct proc *p)
 	    (p->flags & PROC_MUTED))
 		return;
 	/* The job's run has the process already, or a higher class's run has the shell, or `timeout` left the job. */
-	if (run && (run->job_group == p->group || !run->found || run->engine[0] || (p->flags & PROC_ROOT)))
+	if (run && (run->job_group == p->group ? !run->of_fork || !(p->flags & PROC_EXECED)
+					       : !run->found || run->engine[0] || (p->flags & PROC_ROOT)))
 		return;
 	shell = image_above(t, p, &first);
 	tool = shell && shell->program ? shell->program->tool : NULL;
@@ -160,9 +161,12 @@ void track_job(struct track *t, struct proc *p)
 		run->peers = true;
 		run->job_group = p->group;
 		run->job_session = p->session;
-	} else if (first->upid.pid == p->group && run->root.pid != p->group && !run->engine[0]) {
+		run->of_fork = !(p->flags & PROC_EXECED);
+	} else if (!run->engine[0] && ((run->of_fork && (p->flags & PROC_EXECED)) ||
+				       (first->upid.pid == p->group && run->root.pid != p->group))) {
 		if (describe(run, first, p) < 0) /* of a pipeline the first program names the run */
 			t->stats.no_memory++;
+		run->of_fork = false;
 		began = true;
 	}
 	first->flags |= PROC_ROOT;

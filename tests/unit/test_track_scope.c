@@ -341,6 +341,9 @@ static void found(uint32_t pid, uint32_t parent, const char *exe, const char *ar
 		.exe = str(exe),
 		.cwd = str("/data/a"),
 		.argv = { words, (uint32_t)strlen(argv), (uint32_t)strlen(argv) },
+		.session = session,
+		.group_leader = group,
+		.flags = group ? SKEP_LIVE_TTY : 0,
 	};
 
 	for (size_t i = 0; i <= strlen(argv); i++)
@@ -1821,6 +1824,24 @@ static void jobs_of_a_shell(void **state)
 	assert_string_equal(run_of(41)->name, "bash");
 }
 
+/* On a busy machine a sweep reads the shell's child before it executes anything. */
+static void a_job_found_before_its_exec(void **state)
+{
+	(void)state;
+	track_sweep_begin(f.track, now, now);
+	found(SHELL, 10, "/bin/bash", "-bash\n");
+	group = 50;
+	found(50, SHELL, "/bin/bash", "-bash\n");
+	track_sweep_end(f.track, true, ++now);
+	exec_in(50, 50, "sh\n./a.sh\n");
+	end(50, 0);
+	end(SHELL, 0);
+	fixture_settle(&f);
+	assert_int_equal(f.n_runs, 2);
+	assert_string_equal(run_of(50)->name, "a.sh");
+	assert_string_equal(run_of(50)->parent, run_of(SHELL)->id);
+}
+
 static void a_pipeline_of_a_shell(void **state)
 {
 	(void)state;
@@ -2087,6 +2108,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_name_and_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(files_of_a_hostile_user, open_files, close_it),
 		cmocka_unit_test_setup_teardown(jobs_of_a_shell, open_shell, close_shell),
+		cmocka_unit_test_setup_teardown(a_job_found_before_its_exec, open_shell, close_shell),
 		cmocka_unit_test_setup_teardown(a_pipeline_of_a_shell, open_shell, close_shell),
 		cmocka_unit_test_setup_teardown(subshells, open_shell, close_shell),
 		cmocka_unit_test_setup_teardown(no_interactive_shell, open_shell, close_shell),
