@@ -266,17 +266,20 @@ __noinline int account(__u64 start_ns, __u32 pid, __u32 retransmits, __u32 failu
 	return 0;
 }
 
-/* Adds what changed since the last time to the owner. */
-static __always_inline void settle_owner(struct conn *c, struct totals *t, int failed, __u32 direction)
+/* Adds what changed since the last time to the owner.  0: a rule excludes the owner. */
+static __always_inline int settle_owner(struct conn *c, struct totals *t, int failed, __u32 direction)
 {
 	__u32 resegs = t->retransmits - c->owners_retransmits;
 
-	if (!c->pid || c->flags & NET_CONN_KERNEL || excluded(c->pid))
-		return;
+	if (!c->pid || c->flags & NET_CONN_KERNEL)
+		return 1;
+	if (excluded(c->pid))
+		return 0;
 	if (resegs || failed || !c->accounted)
 		account(c->start_ns, c->pid, resegs, failed, failed || c->accounted ? 0 : direction);
 	c->owners_retransmits = t->retransmits;
 	c->accounted = 1;
+	return 1;
 }
 
 /* Adds what changed since the last report to the peer, to the owner and to the sum of headers. */
@@ -315,9 +318,8 @@ static __always_inline void settle_rest(struct scratch *s, struct conn *c, int f
 		n->duration_n = 1;
 	}
 	c->settled = *t;
-	if (c->pid && !(c->flags & NET_CONN_KERNEL) && excluded(c->pid))
+	if (!settle_owner(c, t, failed, r->direction))
 		return;
-	settle_owner(c, t, failed, r->direction);
 	if (!n->bytes[NET_TX] && !n->bytes[NET_RX] && !n->retransmits && !n->failures && !n->connections &&
 	    !n->duration_n)
 		return;
