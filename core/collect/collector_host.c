@@ -115,7 +115,7 @@ static void host_drained(struct skep_instance *inst, uint64_t time_ns)
 	if (time_ns <= data->drained_ns)
 		return;
 	data->drained_ns = time_ns;
-	/* The next tick handles reports of life-cycle probes alone: no caller waits for less. */
+	/* No record waits for a life-cycle probe without attachments. */
 	if (is_waited_for(data))
 		collector_facets_drained(inst->owner);
 }

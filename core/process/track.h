@@ -14,8 +14,8 @@
 
 /*
  * Longest wait for the final record of a process that sweeps miss.  RCU frees a task, and the record comes with that:
- * with CONFIG_RCU_LAZY up to 10 s later (LAZY_FLUSH_JIFFIES in kernel/rcu/tree.h, since 6.2), and without it after more
- * than 2 s on an idle virtual machine (measured on 6.18: of some 10,900 processes between 12 and 21).
+ * with CONFIG_RCU_LAZY up to 10 s later (LAZY_FLUSH_JIFFIES in kernel/rcu/tree_nocb.h, since 6.2), and without it after
+ * more than 2 s on an idle virtual machine (measured on 6.18: of some 10,900 processes between 12 and 21).
  */
 #define TRACK_FINAL_NS 15000000000u
 #define TRACK_PATIENCE_MOST_NS 10000000000u /* for an ended process whose ancestors a sweep looks for, and for tasks */

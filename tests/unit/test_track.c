@@ -418,7 +418,7 @@ static void facets_are_waited_for(void **state)
 	tell_final(&f, T0 + 20, 11, T0 + 1, 0, 5, MIB);
 	track_tick(f.track, T0 + SECOND);
 	assert_int_equal(proctab_count(f.track->table), 1);
-	/* skepd stood still for longer.  The probe, which now drains, first repeats what it had promised before. */
+	/* skepd stood still for longer than that, and the probe's first report is of a time before the process's end */
 	track_drained(f.track, T0 + 10, T0 + 20 + 2 * TRACK_PATIENCE_NS);
 	assert_int_equal(proctab_count(f.track->table), 1);
 	track_tick(f.track, T0 + 20 + TRACK_PATIENCE_NS);
