@@ -248,6 +248,8 @@ static void identify(const struct row *r, size_t begin)
 
 	switch (tables[b->table].identity) {
 	case IDENTITY_IMAGE:
+		/* clones of a virtual machine share the boot id and the processes that lived before */
+		h = rowbinary_hash(h, r->rows->host, strlen(r->rows->host));
 		h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
 		h = rowbinary_hash_number(h, r->record->upid.start_ns);
 		h = rowbinary_hash_number(h, r->record->upid.pid);

@@ -732,6 +732,38 @@ static void test_schema(void **state)
 }
 
 /* Each field that the page lists has the column that the page names, and its value is in the row. */
+/* The uid of the row of a process, on a host of that name. */
+static void uid_on(const char *host, unsigned char ret[16])
+{
+	struct rows rows = { .host = host, .boot_id = "boot" };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_process p;
+	size_t t = 0;
+
+	records_process(1, "run-1", &p);
+	records_add_process(b, &p);
+	rows_begin(&rows);
+	assert_int_equal(rows_add(&rows, b->batch.records[0], 0), 0);
+	while (!rows.table[t].n)
+		t++;
+	memcpy(ret, rows.table[t].bytes.buf, 16);
+	rows_free(&rows);
+	skep_mock_batch_free(b);
+}
+
+/* A process that lived before its virtual machine was cloned has one pid, start time and boot id in both. */
+static void test_clones(void **state)
+{
+	unsigned char one[16], again[16], other[16];
+
+	(void)state;
+	uid_on("node1", one);
+	uid_on("node1", again);
+	uid_on("node2", other);
+	assert_memory_equal(one, again, 16);
+	assert_memory_not_equal(one, other, 16);
+}
+
 static void test_carried(void **state)
 {
 	struct rows rows = { .host = "node1", .boot_id = "boot" };
@@ -772,6 +804,7 @@ static void test_carried(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clones),
 		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_lies),
