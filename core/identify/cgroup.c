@@ -77,7 +77,6 @@ struct cgroups {
 	struct entry *buckets[BUCKETS];
 	struct entry *oldest, *newest;
 	size_t n;
-	struct cgroup_limits host; /* its size */
 	const struct containers *containers; /* borrowed; NULL: no table */
 	struct hierarchy of[HIERARCHIES];
 	struct asked asked[ASKED];
@@ -156,8 +155,6 @@ struct cgroups *cgroups_new(const char *mountinfo)
 	if (!c)
 		return NULL;
 	c->key = skep_hash_key_new(); /* a user who may create cgroups could otherwise choose colliding ids */
-	c->host.milli_cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
-	c->host.memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	find_mounts(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
 	c->of[IDS].inner = !mountinfo && is_inner(&c->of[IDS]);
 	return c;
@@ -535,6 +532,10 @@ static void lower(uint64_t limit, uint64_t host, uint64_t *ret)
  */
 static bool read_limits(const struct cgroups *c, const struct entry *e, struct cgroup_limits ret[CONTAINER_KINDS])
 {
+	const struct cgroup_limits host = { /* a virtual machine may have grown since skepd's start */
+		.milli_cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000,
+		.memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+	};
 	struct cgroup_limits least = { 0 };
 	const struct container_layer *of = e->container->of;
 	uint32_t top = e->len, levels = 0;
@@ -549,10 +550,10 @@ static bool read_limits(const struct cgroups *c, const struct entry *e, struct c
 		char *cpu = folder_of(&c->of[CPU], e->path, at);
 
 		if (memory && levels < LIMIT_LEVELS)
-			lower(cgroup_limit_memory(memory, c->of[MEMORY].unified), c->host.memory_bytes,
+			lower(cgroup_limit_memory(memory, c->of[MEMORY].unified), host.memory_bytes,
 			      &least.memory_bytes);
 		if (cpu && levels < LIMIT_LEVELS)
-			lower(cgroup_limit_cpu(cpu, c->of[CPU].unified), c->host.milli_cpus, &least.milli_cpus);
+			lower(cgroup_limit_cpu(cpu, c->of[CPU].unified), host.milli_cpus, &least.milli_cpus);
 		free(memory);
 		free(cpu);
 		for (unsigned k = 0; k < CONTAINER_SLICE; k++)

@@ -71,6 +71,7 @@ static void io_sample(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 	uint64_t now = skep_boot_ns();
 
+	io_delayacct_look(inst, st);
 	drain(inst, st, true);
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);

@@ -24,29 +24,53 @@
 #define DEVICES_MAX 8192u    /* entries of 2.7 KB */
 #define DISKS_TO_COME 8u     /* devices that can be plugged in later, at least */
 #define DISKS_STEP 16u
+#define DELAYACCT "/proc/sys/kernel/task_delayacct"
+
+/* The first line of the file below the root.  false: there is no such file. */
+static bool line_of(const struct io_probe *st, const char *file, char ret[4096])
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.1024s%s", st->root, file);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(ret, 4096, f))
+		ret[0] = '\0';
+	fclose(f);
+	return true;
+}
 
 /* Does the kernel account delays? 1, 0, or -1: it cannot.  By sysctl since 5.14, before by its command line. */
 static int delayacct(const struct io_probe *st, const struct skep_kernel_types *types)
 {
-	char path[4096], text[4096] = "";
-	bool sysctl;
-	FILE *f;
+	char text[4096];
 
 	if (!skep_types_has_member(types, "task_struct", "delays"))
 		return -1;
-	snprintf(path, sizeof(path), "%.1024s/proc/sys/kernel/task_delayacct", st->root);
-	f = fopen(path, "re");
-	sysctl = f != NULL;
-	if (!f) {
-		snprintf(path, sizeof(path), "%.1024s/proc/cmdline", st->root);
-		f = fopen(path, "re");
-	}
-	if (!f)
-		return 0;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	fclose(f);
-	return sysctl ? text[0] == '1' : !strstr(text, "nodelayacct");
+	if (line_of(st, DELAYACCT, text))
+		return text[0] == '1';
+	return line_of(st, "/proc/cmdline", text) && !strstr(text, "nodelayacct");
+}
+
+void io_delayacct_look(struct skep_instance *inst, struct io_probe *st)
+{
+	char text[4096];
+	int now;
+
+	if (st->delayacct < 0 || !st->opt_delays || !line_of(st, DELAYACCT, text))
+		return;
+	now = text[0] == '1';
+	if (now == st->delayacct)
+		return;
+	st->delayacct = now;
+	st->delays = now && st->delays_attached;
+	st->host->log(inst, st->delays ? SKEP_LOG_NOTICE : SKEP_LOG_WARNING,
+		      !now		  ? "kernel.task_delayacct is off now: processes have no block_delay_ns from now on"
+		      : st->delays ? "kernel.task_delayacct is on again"
+				   : "kernel.task_delayacct is on now, but was off when the probe started; remedy: restart skepd");
+	io_signal_delay(inst, st);
 }
 
 static void find_hooks(struct io_probe *st, const struct skep_kernel_types *types, struct io_hooks *h)
@@ -65,7 +89,7 @@ static void find_hooks(struct io_probe *st, const struct skep_kernel_types *type
 			   skep_types_has_tracepoint(types, "mm_vmscan_memcg_reclaim_end");
 	h->blkcg_v2 = !skep_hierarchy_v1(st->root, "blkio") && skep_types_has_member(types, "bio", "bi_blkg");
 	h->memory_v1 = skep_hierarchy_v1(st->root, "memory") != 0;
-	h->delayacct = delayacct(st, types);
+	st->delayacct = delayacct(st, types);
 	st->bpf->rodata->getrq_bio_arg = getrq == 1;
 	st->bpf->rodata->merge_bio_arg = merge == 2;
 }
@@ -96,7 +120,7 @@ static void choose(struct io_probe *st, const struct io_hooks *h)
 	bpf_program__set_autoload(bpf->progs.on_memcg_reclaim_begin, h->memcg_reclaim);
 	bpf_program__set_autoload(bpf->progs.on_memcg_reclaim_end, h->memcg_reclaim);
 	st->hooks = h->complete;
-	st->delays = st->opt_delays && h->delayacct == 1;
+	st->delays = st->delays_attached = st->opt_delays && st->delayacct == 1;
 	bpf_program__set_autoload(bpf->progs.on_exit, st->delays);
 	bpf_program__set_autoload(bpf->progs.on_task, st->delays);
 }

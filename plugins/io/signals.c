@@ -46,6 +46,28 @@ static void owners(const struct says *s, const struct io_hooks *h)
 		    "requests that the kernel writes back have an unknown writer");
 }
 
+void io_signal_delay(struct skep_instance *inst, const struct io_probe *st)
+{
+	static const char how[] = "iter/task and tp_btf/sched_process_exit: task.delays";
+	const struct says s = { inst, st->host };
+
+	if (st->delayacct < 0)
+		say(&s, "io.delay", SKEP_SIGNAL_MISSING, how,
+		    "the kernel has no delay accounting (CONFIG_TASK_DELAY_ACCT)");
+	else if (!st->opt_delays)
+		say(&s, "io.delay", SKEP_SIGNAL_OFF, how, "option delays is false");
+	else if (!st->delayacct)
+		say(&s, "io.delay", SKEP_SIGNAL_OFF, how,
+		    "the kernel does not account delays: "
+		    "sysctl kernel.task_delayacct=1 (5.14 and later) or boot with delayacct, then restart this probe; "
+		    "counts for processes that start after it");
+	else if (!st->delays)
+		say(&s, "io.delay", SKEP_SIGNAL_OFF, how,
+		    "kernel.task_delayacct was switched on after this probe had started: restart it");
+	else
+		say(&s, "io.delay", SKEP_SIGNAL_OK, how, NULL);
+}
+
 static void memory(const struct says *s, const struct io_probe *st, const struct io_hooks *h)
 {
 	say(s, "io.reclaim", h->reclaim ? SKEP_SIGNAL_OK : SKEP_SIGNAL_MISSING,
@@ -53,19 +75,7 @@ static void memory(const struct says *s, const struct io_probe *st, const struct
 	say(s, "io.cgroup_reclaim", h->memcg_reclaim ? SKEP_SIGNAL_OK : SKEP_SIGNAL_MISSING,
 	    "tp_btf/mm_vmscan_memcg_reclaim_begin, _end",
 	    h->memcg_reclaim ? NULL : "the kernel has no such tracepoint (CONFIG_MEMCG)");
-	if (h->delayacct < 0)
-		say(s, "io.delay", SKEP_SIGNAL_MISSING, "iter/task and tp_btf/sched_process_exit: task.delays",
-		    "the kernel has no delay accounting (CONFIG_TASK_DELAY_ACCT)");
-	else if (h->delayacct == 0)
-		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays",
-		    "the kernel does not account delays: "
-		    "sysctl kernel.task_delayacct=1 (5.14 and later) or boot with delayacct, then restart this probe; "
-		    "counts for processes that start after it");
-	else if (!st->delays)
-		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays",
-		    "option delays is false");
-	else
-		say(s, "io.delay", SKEP_SIGNAL_OK, "iter/task and tp_btf/sched_process_exit: task.delays", NULL);
+	io_signal_delay(s->inst, st);
 	say(s, "io.swap", SKEP_SIGNAL_PARTIAL, "/proc/vmstat pswpin, pswpout",
 	    st->delays ? "of the host; of a process only the time it waited (swapin_delay_ns)" :
 			 "of the host; of a process only with io.delay");

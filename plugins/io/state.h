@@ -117,7 +117,9 @@ struct io_probe {
 	struct skep_pins pins;
 	int complete_fd;  /* of on_complete, for its misses; -1: not loaded */
 	bool hooks;       /* on_complete is attached */
-	bool delays;      /* the programs for delays are attached */
+	int delayacct;    /* does the kernel account delays?  1, 0, -1: it cannot */
+	bool delays;      /* it does, and the programs for delays are attached */
+	bool delays_attached;
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const char *root; /* "" or the folder in front of /proc and /sys */
 
@@ -149,6 +151,8 @@ void io_report_misses(struct skep_instance *, struct io_probe *, uint64_t misses
 /* load.c */
 /* 0, or what host->fail() returned; then nothing stays loaded */
 int io_load(struct skep_instance *, struct io_probe *);
+/* At each sample: kernel.task_delayacct may be switched while the probe runs. */
+void io_delayacct_look(struct skep_instance *, struct io_probe *);
 void io_unload(struct io_probe *);
 uint64_t io_misses(const struct io_probe *); /* completions whose program the kernel skipped; 0 before 5.12 */
 
@@ -156,9 +160,9 @@ uint64_t io_misses(const struct io_probe *); /* completions whose program the ke
 struct io_hooks {
 	bool complete, start, start_missed, getrq, merge, reclaim, memcg_reclaim;
 	bool blkcg_v2, memory_v1, delay_fields;
-	int delayacct; /* 1 on, 0 off, -1 the kernel has none */
 };
 void io_signals(struct skep_instance *, const struct io_probe *, const struct io_hooks *);
+void io_signal_delay(struct skep_instance *, const struct io_probe *);
 
 /* devices.c: the map of devices and /proc/diskstats into records and ledger */
 int io_devices_start(struct skep_instance *, struct io_probe *);
