@@ -217,7 +217,7 @@ static void know(struct costing *c, struct claimant *of)
 	}
 	p = parts_of(c->claims, LAKE_PART_MEMORY, r, &n);
 	/* a run that is shorter than an interval has no sample: then its peak, all the time */
-	of->kib_s = n ? p->amount : whole(kib_seconds((double)r->rss_peak_bytes, of->end_ns - of->start_ns));
+	of->kib_s = n ? p->amount : whole(kib_seconds((double)r->memory_peak_bytes, of->end_ns - of->start_ns));
 	p = parts_of(c->claims, LAKE_PART_GPU, r, &n);
 	of->gpu_ns = n ? p->amount : 0;
 	if (c->query->by != COST_LABEL && c->query->by != COST_TOOL)

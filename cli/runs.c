@@ -101,7 +101,7 @@ static int add_run(struct table *t, const struct paint *p, const struct lake_run
 		table_cell(t, ink, "%s", run->end_ns ? "unknown" : "running");
 	table_cell(t, INK_NONE, "%s", human_count(run->totals.processes, buf));
 	table_cell(t, INK_NONE, "%s", human_time(run->totals.cpu_ns, units, buf));
-	table_cell(t, INK_NONE, "%s", human_bytes(run->rss_peak_bytes, units, buf));
+	table_cell(t, INK_NONE, "%s", human_bytes(run->memory_peak_bytes, units, buf));
 	if (wide) {
 		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.read_bytes, units, buf));
 		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.write_bytes, units, buf));
@@ -126,7 +126,7 @@ int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style
 		{ .title = "exit", .left = true },
 		{ .title = "procs" },
 		{ .title = "CPU" },
-		{ .title = "RSS" },
+		{ .title = "MEMORY" },
 		{ .title = "read" },
 		{ .title = "written" },
 		{ .title = "engine", .left = true },
@@ -184,7 +184,7 @@ static json_t *run_json(const struct lake_run *run)
 		    one, "totals",
 		    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes, "images",
 			      (json_int_t)run->totals.images, "cpu_ns", (json_int_t)run->totals.cpu_ns, "rss_peak_bytes",
-			      (json_int_t)run->rss_peak_bytes, "read_bytes", (json_int_t)run->totals.read_bytes,
+			      (json_int_t)run->totals.rss_peak_bytes, "read_bytes", (json_int_t)run->totals.read_bytes,
 			      "write_bytes", (json_int_t)run->totals.write_bytes)) != 0) {
 		json_decref(one);
 		return NULL;

@@ -64,7 +64,9 @@ const struct command cmd_show = {
 	.options = options,
 	.notes =
 		"How to read it: `try` is a task's attempt, `asked` the memory that its engine or scheduler was asked for; `cores` is CPU time by wall time, while the task or tool ran; `peak` is the same in the "
-		"busiest sample; `RSS peak` is the peak of the largest process; `read` and `written` are bytes of "
+		"busiest sample; `RSS peak` is the peak of the largest process; memory of all processes is the largest sum at a sample, of PSS "
+		"(a page divided among the processes that map it) or, where skep did not measure that, of RSS (a page "
+		"counted in each); between samples more may have been in use; `read` and `written` are bytes of "
 		"storage, without bytes from caches; `queued` is the time in which the tool was ready to run and "
 		"waited for a CPU. NO_COLOR turns colours off.\n"
 		"A shell command of Snakemake does not show its rule: of your own runs skep reads the rules from "

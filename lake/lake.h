@@ -75,7 +75,9 @@ struct lake_run {
 	uint64_t start_ns, end_ns;
 	int64_t exit_code; /* -1: none */
 	uint64_t signal;
-	uint64_t cpus, interval_ns, rss_peak_bytes, processes_seen, rusage_cpu_ns;
+	uint64_t cpus, interval_ns, processes_seen, rusage_cpu_ns;
+	uint64_t memory_peak_bytes; /* most that its processes held together, as far as skep knows */
+	const char *memory_source;  /* "process": its largest one; "pss", "rss": the largest sum at a sample */
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink;
 	struct lake_totals totals; /* lake_runs fills in processes, images, cpu_ns, read/write bytes at least */
 	uint64_t failures; /* images with a non-zero exit or a signal */

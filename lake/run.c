@@ -30,7 +30,7 @@ int lake_run_read(const struct lake_rows *s, struct arena *a, int64_t *ret_row, 
 		&r.signal,
 		&r.cpus,
 		&r.interval_ns,
-		&r.rss_peak_bytes,
+		&r.memory_peak_bytes,
 		&r.processes_seen,
 		&r.rusage_cpu_ns,
 		&r.lost_kernel,
@@ -60,13 +60,23 @@ int lake_run_read(const struct lake_rows *s, struct arena *a, int64_t *ret_row, 
 	r.parent_run = lake_rows_text(s, at + 1, a);
 	r.origin = lake_rows_text(s, at + 2, a);
 	r.job = lake_rows_text(s, at + 3, a);
-	if (!r.engine || !r.parent_run || !r.origin || !r.job || !lake_contained_read(s, at + 4, a, &r.in))
+	r.memory_source = lake_rows_text(s, at + 4, a);
+	if (!r.engine || !r.parent_run || !r.origin || !r.job || !r.memory_source ||
+	    !lake_contained_read(s, at + 5, a, &r.in))
 		goto nomem;
 	*ret_row = lake_rows_number(s, 0);
 	*ret = r;
 	return 0;
 nomem:
 	return lake_file_error(s->file, SQLITE_NOMEM);
+}
+
+void lake_run_memory(struct lake_run *r)
+{
+	if (r->memory_peak_bytes >= r->totals.rss_peak_bytes)
+		return;
+	r->memory_peak_bytes = r->totals.rss_peak_bytes; /* it goes on, or its own record is lost */
+	r->memory_source = "process";
 }
 
 const struct lake_question lake_run_of_key = {

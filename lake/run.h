@@ -9,19 +9,21 @@
 
 #define LAKE_RUN_HEAD "run, name, pipeline, host, boot_id, kernel, version, state, cwd, "
 #define LAKE_RUN_TAIL                                                                                             \
-	"start_ns, end_ns, coalesce(exit_code, -1), signal, cpus, interval_ns, rss_peak_bytes, processes_seen, "    \
-	"rusage_cpu_ns, lost_kernel, lost_queue, lost_spool, lost_sink, engine, parent_run, origin, job, container, " \
-	"container_name, container_image, pod, namespace, unit"
+	"start_ns, end_ns, coalesce(exit_code, -1), signal, cpus, interval_ns, memory_peak_bytes, processes_seen, " \
+	"rusage_cpu_ns, lost_kernel, lost_queue, lost_spool, lost_sink, engine, parent_run, origin, job, "      \
+	"memory_source, container, container_name, container_image, pod, namespace, unit"
 /* In the order that lake_run_read reads them. */
 #define LAKE_RUN_COLUMNS "id, " LAKE_RUN_HEAD "argv, root_pid, root_start_boot_ns, uid, " LAKE_RUN_TAIL
 #define LAKE_RUN_COLUMNS_CLICKHOUSE \
 	"0, " LAKE_RUN_HEAD LAKE_LIST("argv") ", root_pid, root_start_boot_ns, uid_user, " LAKE_RUN_TAIL
-#define LAKE_RUN_COLUMNS_N 37
+#define LAKE_RUN_COLUMNS_N 38
 
 /* Asks for the columns of the run of a key. */
 extern const struct lake_question lake_run_of_key;
 /* Reads a run from those columns; its strings are in the arena. ret_row: of the table run. 0 or -ENOMEM. */
 int lake_run_read(const struct lake_rows *, struct arena *, int64_t *ret_row, struct lake_run *ret);
+/* Its memory is at least the peak of its largest process, which the caller has put into its totals. */
+void lake_run_memory(struct lake_run *);
 /* Reads six columns from this one on; the strings are in the arena. false: no memory. */
 bool lake_contained_read(const struct lake_rows *, int column, struct arena *, struct lake_contained *ret);
 

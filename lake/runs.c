@@ -31,8 +31,7 @@ static void read_sums(const struct lake_rows *rows, int column, struct lake_run 
 
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
 		*number[i] = (uint64_t)lake_rows_number(rows, column + (int)i);
-	if (r->rss_peak_bytes > t->rss_peak_bytes)
-		t->rss_peak_bytes = r->rss_peak_bytes;
+	lake_run_memory(r);
 }
 
 /* Fills in the totals from the roll-up of the run in this row. sums: an answer to sums_of_run. 0 or -errno. */

@@ -44,7 +44,8 @@ CREATE TABLE run (
 	signal INTEGER,
 	cpus INTEGER,
 	interval_ns INTEGER,
-	rss_peak_bytes INTEGER,
+	memory_peak_bytes INTEGER,
+	memory_source TEXT NOT NULL DEFAULT '', -- process, pss, rss
 	processes_seen INTEGER,
 	rusage_cpu_ns INTEGER,
 	lost_kernel INTEGER,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/run.h"
 #include "lake/saturate.h"
 
 void lake_totals_add(struct lake_totals *to, const struct lake_totals *t)
@@ -176,8 +177,7 @@ int lake_sum_up(struct answer *a)
 		t->cores_avg = t->wall_ns ? (double)t->totals.cpu_ns / (double)t->wall_ns : 0;
 		t->cores_peak = a->span[i].cores_peak > t->cores_avg ? a->span[i].cores_peak : t->cores_avg;
 	}
-	if (r->run.rss_peak_bytes > r->run.totals.rss_peak_bytes)
-		r->run.totals.rss_peak_bytes = r->run.rss_peak_bytes;
+	lake_run_memory(&r->run);
 	if (r->n_tools)
 		qsort(r->tools, r->n_tools, sizeof(*r->tools), most_cpu_first);
 	return 0;

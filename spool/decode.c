@@ -296,9 +296,10 @@ static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t
 }
 
 /* false: bad data, or no memory (*err) */
-static bool take_context(struct spool_code *c, struct bytes_in *in, const struct skep_context **ret, int *err)
+static bool take_context(struct spool_code *c, struct bytes_in *in, int64_t realtime_offset_ns,
+			 const struct skep_context **ret, int *err)
 {
-	uint64_t which = bytes_take_number(in);
+	uint64_t which = bytes_take_number(in), offset;
 	struct skep_context *context;
 
 	*ret = NULL;
@@ -319,8 +320,13 @@ static bool take_context(struct spool_code *c, struct bytes_in *in, const struct
 	context = &c->own_contexts[c->n_contexts++];
 	*context = (struct skep_context){ .size = sizeof(*context), .payer = (uint32_t)bytes_take_number(in) - 1 };
 	*ret = context;
-	return take_str(in, &context->run) && take_str(in, &context->pipeline) && take_str(in, &context->task) &&
-	       take_str(in, &context->tool) && take_str(in, &context->container);
+	if (!take_str(in, &context->run) || !take_str(in, &context->pipeline) || !take_str(in, &context->task) ||
+	    !take_str(in, &context->tool) || !take_str(in, &context->container))
+		return false;
+	offset = bytes_take_number(in);
+	if (offset)
+		context->realtime_offset_ns = (int64_t)((uint64_t)realtime_offset_ns + (uint64_t)bytes_unzigzag(offset - 1));
+	return !in->bad;
 }
 
 /* A stream of the body, and room for one of its records: each is decoded over the one before it. */
@@ -330,8 +336,8 @@ struct decoded {
 	uint64_t *slots; /* of its histograms */
 };
 
-static int take_record(struct spool_code *c, struct bytes_in *in, const struct decoded *streams, uint64_t n_streams,
-		       uint64_t *time_ns, const struct spool_taker *taker, void *arg)
+static int take_record(struct spool_code *c, struct bytes_in *in, const struct spool_head *head,
+		       const struct decoded *streams, uint64_t n_streams, uint64_t *time_ns, const struct spool_taker *taker, void *arg)
 {
 	uint64_t number = bytes_take_number(in), *slots;
 	const struct skep_context *context;
@@ -346,7 +352,7 @@ static int take_record(struct spool_code *c, struct bytes_in *in, const struct d
 	record = streams[number].record;
 	slots = streams[number].slots;
 	*time_ns += (uint64_t)bytes_unzigzag(bytes_take_number(in));
-	if (!take_upid(in, *time_ns, &who) || !take_context(c, in, &context, &err))
+	if (!take_upid(in, *time_ns, &who) || !take_context(c, in, head->realtime_offset_ns, &context, &err))
 		return err;
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		if (!take_field(in, skep_stream_field(s, i), *time_ns, record, slots))
@@ -458,7 +464,7 @@ static int take_all(struct spool_code *c, struct bytes_in *in, const struct spoo
 		err = make_records(c, streams, n);
 	c->n_contexts = 0;
 	for (uint32_t i = 0; i < head.n && err == 0; i++)
-		err = take_record(c, in, streams, n, &time_ns, taker, arg);
+		err = take_record(c, in, &head, streams, n, &time_ns, taker, arg);
 	if (err == 0 && in->at != in->end)
 		err = -EBADMSG;
 	for (uint64_t i = 0; stored && i < n; i++)

@@ -147,7 +147,8 @@ static int stream_number(struct spool_code *c, const struct skep_stream *s)
 	return (int)c->n_streams++;
 }
 
-static void put_context(struct spool_code *c, struct bytes_out *b, const struct skep_context *context)
+static void put_context(struct spool_code *c, struct bytes_out *b, const struct skep_context *context,
+			int64_t realtime_offset_ns)
 {
 	if (!context) {
 		bytes_number(b, 0);
@@ -170,6 +171,8 @@ static void put_context(struct spool_code *c, struct bytes_out *b, const struct 
 	put_str(b, &context->task);
 	put_str(b, &context->tool);
 	put_str(b, &context->container);
+	bytes_number(b, context->realtime_offset_ns ? bytes_zigzag(context->realtime_offset_ns - realtime_offset_ns) + 1
+						    : 0);
 }
 
 static int put_records(struct spool_code *c, const struct skep_batch *batch)
@@ -191,7 +194,7 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 		bytes_number(b, bytes_zigzag((int64_t)(r->time_ns - before)));
 		before = r->time_ns;
 		put_upid(b, &r->upid, r->time_ns);
-		put_context(c, b, r->context);
+		put_context(c, b, r->context, batch->realtime_offset_ns);
 		for (uint32_t k = 0; k < r->stream->n_fields && !b->err; k++)
 			put_field(b, skep_stream_field(r->stream, k), r->data, c->lasts[stream], r->time_ns);
 		c->lasts[stream] = r->data;

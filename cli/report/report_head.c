@@ -216,8 +216,9 @@ static int print_memory(const struct report *r)
 	const struct lake_run *run = &r->lake->run;
 	const struct lake_process *most = NULL;
 	uint64_t faults = run->totals.major_faults;
-	uint64_t peak =
-		run->rss_peak_bytes > run->totals.rss_peak_bytes ? run->rss_peak_bytes : run->totals.rss_peak_bytes;
+	const char *what = strcmp(run->memory_source, "pss") == 0   ? "PSS peak at samples"
+			   : strcmp(run->memory_source, "rss") == 0 ? "summed RSS peak at samples"
+								    : "RSS peak";
 	char value[HUMAN_SIZE], own[HUMAN_SIZE], number[HUMAN_SIZE], *name, *cut = NULL, *note = NULL;
 
 	for (size_t i = 0; i < r->lake->n_processes; i++) {
@@ -230,27 +231,31 @@ static int print_memory(const struct report *r)
 	if (name)
 		cut = text_cut(name, 24, r->paint.unicode);
 	if (cut)
-		note = text_format("RSS peak%s%s%s%s%s%s%s%s", most ? "; largest process " : "", most ? own : "",
+		note = text_format("%s%s%s%s%s%s%s%s%s", what, most ? "; largest process " : "", most ? own : "",
 				   most ? " (" : "", cut, most ? ")" : "", faults ? "; " : "", faults ? number : "",
 				   faults == 1 ? " major fault"
 				   : faults    ? " major faults"
 					       : "");
 	free(name);
 	free(cut);
-	return total_line(&r->paint, "memory", human_bytes(peak, 0, value), note);
+	return total_line(&r->paint, "memory", human_bytes(run->memory_peak_bytes, 0, value), note);
 }
 
 static int print_bytes(const struct report *r)
 {
 	const struct lake_totals *t = &r->lake->run.totals;
-	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], waited[HUMAN_SIZE];
+	/* of files that were deleted or cut while their pages still waited for the disk */
+	bool gone = t->cancelled_write_bytes && t->cancelled_write_bytes >= t->write_bytes / 100;
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], waited[HUMAN_SIZE], never[HUMAN_SIZE];
 
 	human_bytes(t->write_bytes, 0, b);
+	human_bytes(t->cancelled_write_bytes, 0, never);
 	human_bytes(t->rchar_bytes, 0, c);
 	human_bytes(t->wchar_bytes, 0, d);
 	human_time(t->block_delay_ns, paint_units(&r->paint), waited);
 	return total_line(&r->paint, "storage", human_bytes(t->read_bytes, 0, a),
-			  text_format("read, %s written%s%s%s; calls: %s in, %s out", b,
+			  text_format("read, %s written%s%s%s%s%s%s; calls: %s in, %s out", b, gone ? " (" : "",
+				      gone ? never : "", gone ? " of it deleted before it reached a disk)" : "",
 				      t->block_delay_ns ? ", threads waited " : "", t->block_delay_ns ? waited : "",
 				      t->block_delay_ns ? " for it" : "", c, d));
 }

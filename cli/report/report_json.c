@@ -187,9 +187,6 @@ static void run_totals_out(struct json_stream *o, const struct lake_report *repo
 	struct lake_totals totals = report->run.totals;
 	uint64_t wall = accuracy_end(report) - report->run.start_ns;
 
-	/* The run's peak covers all processes together; a tool's is the peak of its largest process. */
-	if (report->run.rss_peak_bytes > totals.rss_peak_bytes)
-		totals.rss_peak_bytes = report->run.rss_peak_bytes;
 	json_stream_open(o, "totals", '{');
 	counts_out(o, &totals);
 	totals_out(o, &totals);
@@ -233,6 +230,8 @@ json_t *report_json_run(const struct lake_run *run)
 	put(o, "skep_version", string_or_null(run->version), &ok);
 	put(o, "cpus", run->cpus ? number(run->cpus) : json_null(), &ok);
 	put(o, "interval_ns", run->interval_ns ? number(run->interval_ns) : json_null(), &ok);
+	put(o, "memory_peak_bytes", number(run->memory_peak_bytes), &ok);
+	put(o, "memory_source", string_or_null(run->memory_source), &ok);
 	put(o, "processes_seen", number(run->processes_seen), &ok);
 	put(o, "failures", number(run->failures), &ok);
 	put(o, "engine", string_or_null(run->engine), &ok);

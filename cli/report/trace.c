@@ -269,7 +269,7 @@ static void put_run(struct trace *t)
 	note_text_take(t, "run", strdup(run->id));
 	note_text_take(t, "host", strdup(run->host));
 	note_text_take(t, "end", reason_run(run));
-	note_totals(t, &run->totals, run->rss_peak_bytes);
+	note_totals(t, &run->totals, run->totals.rss_peak_bytes);
 	close_event(t, packet, event);
 	if (run->end_ns)
 		put_end(t, run->end_ns, RUN);

@@ -42,13 +42,11 @@ on_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 static int host_facts(struct collector *c)
 {
 	struct utsname name;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (uname(&name) < 0)
 		return -errno;
 	snprintf(c->host_name, sizeof(c->host_name), "%s", name.nodename);
 	c->kernel = strdup(name.release);
-	c->cpus = cpus > 0 ? (uint64_t)cpus : 1;
 	return c->kernel ? 0 : -ENOMEM;
 }
 

@@ -134,9 +134,9 @@ struct collector_named {
 };
 void collector_runs_named(const struct collector *, uint32_t owner, struct collector_named *ret);
 
-/* Calls cb for each run that has not ended: id, name, start, number of live processes, whether found by session. */
-void collector_runs(const struct collector *, void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns,
-		    uint64_t alive, bool found), void *arg);
+/* Calls cb for each run that has not ended. */
+struct run;
+void collector_runs(const struct collector *, void (*cb)(void *arg, const struct run *), void *arg);
 
 /*
  * The ledger of the last interval, or (whole) since the collector's first sample.  *ret_interval_ns 0: there is none

@@ -475,14 +475,11 @@ void collector_runs_named(const struct collector *c, uint32_t owner, struct coll
 	}
 }
 
-void collector_runs(const struct collector *c,
-		    void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns, uint64_t alive,
-			       bool found),
-		    void *arg)
+void collector_runs(const struct collector *c, void (*cb)(void *arg, const struct run *), void *arg)
 {
 	if (!c->track)
 		return;
 	for (const struct run *run = track_runs(c->track)->first; run; run = run->next)
 		if (!run->ended)
-			cb(arg, run->id, run->name, run->start_ns, run->alive, run->found);
+			cb(arg, run);
 }

@@ -52,6 +52,7 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 		 * The run's ledger begins here, before the run uses anything.  skepd does not sweep a whole host for
 		 * each run: there the run's ledger begins at the next sample.
 		 */
+		delivery_realtime_offset(c->delivery, run->realtime_offset_ns); /* what is about the host is the run's, too */
 		collector_sample_now(c);
 		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);
 	}
@@ -241,6 +242,7 @@ static void close_handles(struct collector *c)
 	rule_eval_stop(c->rule_eval);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		uv_close((uv_handle_t *)timers[i], on_closed);
+	collector_pss_end(c);
 	reader_close(c->reader); /* the reader frees itself in the same turn of the loop */
 	c->reader = NULL;
 	reader_close(c->file_reader);

@@ -331,9 +331,15 @@ static void host_stopped(struct skep_instance *inst)
 
 void collector_process_text(void *owner, skep_process_cb cb, void *arg, const struct skep_process_text *text)
 {
-	struct skep_instance *inst = MAGIC_OBJECT(skep_instance, owner);
-	uint64_t entered = instance_enter(inst);
+	struct skep_instance *inst;
+	uint64_t entered;
 
+	if (*(const uint32_t *)owner == MAGIC_collector) { /* collector_pss.c */
+		cb(NULL, arg, text);
+		return;
+	}
+	inst = MAGIC_OBJECT(skep_instance, owner);
+	entered = instance_enter(inst);
 	cb(inst, arg, text);
 	instance_leave(inst, entered, "process_read callback", true);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/magic.h"
 #include "core/collect/collector_priv.h"
@@ -21,6 +22,7 @@ static struct skep_context cell_context(const struct run *run, const struct inte
 		.task = text_str(""),
 		.tool = intern_str(tool),
 		.container = text_str(""),
+		.realtime_offset_ns = run ? run->realtime_offset_ns : 0,
 	};
 }
 
@@ -65,6 +67,7 @@ void collector_run_out(struct collector *c, struct run *run)
 	struct skep_context context = cell_context(run, NULL);
 	uint64_t lost[DELIVERY_LOSSES];
 	struct record_run rec;
+	long cpus;
 
 	run_record(run, &rec);
 	collector_lost(c, lost);
@@ -72,7 +75,8 @@ void collector_run_out(struct collector *c, struct run *run)
 	rec.boot_id = text_str(c->boot_id);
 	rec.kernel = text_str(c->kernel);
 	rec.version = text_str(SKEP_VERSION);
-	rec.cpus = c->cpus;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN); /* a virtual machine may get more */
+	rec.cpus = cpus > 0 ? (uint64_t)cpus : 1;
 	rec.interval_ns = c->interval_ns;
 	rec.lost_kernel = lost[SKEP_LOSS_KERNEL] - run->lost_begin[SKEP_LOSS_KERNEL];
 	rec.lost_queue = lost[SKEP_LOSS_QUEUE] - run->lost_begin[SKEP_LOSS_QUEUE];
@@ -169,6 +173,8 @@ void collector_sample_out(struct collector *c)
 	for (struct run *run = track_runs(c->track)->first; run; run = run->next) {
 		figures_reset(run);
 		run_sampled(run);
+		if (c->stop == STOP_NOT)
+			collector_pss(c, run, s.now_ns);
 	}
 	if (track_swept_ns(c->track))
 		saved_settle(c->track, s.now_ns);

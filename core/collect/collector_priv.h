@@ -95,10 +95,10 @@ struct collector {
 	char boot_id[CLOCK_BOOT_ID_SIZE];
 	char host_name[HOST_NAME_MAX + 1]; /* follows the host's: each tick looks */
 	char *kernel;
-	uint64_t cpus;
 	struct verdict verdict;
 	struct pins pins;
 	struct reader *reader;  /* NULL: skepd cannot read other processes' arguments */
+	struct measurement *measurements; /* of PSS, under way */
 	struct reader *file_reader; /* NULL: it reads no files of engines */
 	struct rule_eval *rule_eval;    /* NULL: with runs only */
 	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe last reported it */
@@ -252,7 +252,12 @@ void collector_run_ledger_out(struct collector *, const struct run *);
 /* collector_out.c */
 void collector_run_out(struct collector *, struct run *); /* emits its record, as it is now */
 /* emits samples of all tools, and losses; begins the next interval */
+/* Begins to measure the PSS of a run, if it is due.  The answers come later. */
+void collector_pss(struct collector *, struct run *, uint64_t now_ns);
 void collector_sample_out(struct collector *);
+/* collector_pss.c: measures a run's PSS, if that is due; the answers come later.  The end drops them. */
+void collector_pss(struct collector *, struct run *, uint64_t now_ns);
+void collector_pss_end(struct collector *);
 /* emits the samples of a run's last, partial interval */
 void collector_run_sample_out(struct collector *, struct run *);
 void collector_loss_out(struct collector *);

@@ -14,6 +14,7 @@
 #include "core/collect/collector.h"
 #include "core/process/track.h"
 #include "core/process/ledger.h"
+#include "core/process/run.h"
 #include "core/control/control_plugins.h"
 #include "core/control/control_priv.h"
 #include "core/control/control_record.h"
@@ -108,11 +109,12 @@ json_t *control_cost(void)
 		control_json_number((uint64_t)ru.ru_maxrss * 1024));
 }
 
-static void on_run(void *arg, const char *id, const char *name, uint64_t start_ns, uint64_t alive, bool found)
+static void on_run(void *arg, const struct run *run)
 {
-	append(arg, json_pack("{s:o, s:o, s:o, s:o, s:b}", "id", control_json_string(id), "name", control_json_string(name), "start",
-			      control_json_time(start_ns, clock_realtime_offset_ns()), "processes",
-			      control_json_number(alive), "by_session", (int)found));
+	append(arg, json_pack("{s:o, s:o, s:o, s:o, s:b}", "id", control_json_string(run->id), "name",
+			      control_json_string(run->name), "start",
+			      control_json_time(run->start_ns, run->realtime_offset_ns), "processes",
+			      control_json_number(run->alive), "by_session", (int)run->found));
 }
 
 static json_t *runs(const struct collector *c)

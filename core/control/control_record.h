@@ -19,7 +19,7 @@ json_t *control_json_string_or_null(const char *); /* null for NULL and for an e
 json_t *control_json_number(uint64_t);
 /* RFC 3339 with ns, UTC; null where boot_ns is 0. */
 json_t *control_json_time(uint64_t boot_ns, int64_t realtime_offset_ns);
-/* What skep/sink/record_json.h writes of it, with the envelope. */
+/* What skep/sink/record_json.h writes of it, with the envelope. realtime_offset_ns: of records without a run. */
 json_t *control_record(const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns);
 /* The stream's name and its fields' names, types, semantics, units and help. */
 json_t *control_stream(const struct skep_stream *);

@@ -63,7 +63,7 @@ static void close_batch(struct delivery *o, unsigned kind)
 		return;
 	}
 	batch_seal(b, o->next_id++);
-	b->pub.realtime_offset_ns = clock_realtime_offset_ns();
+	b->pub.realtime_offset_ns = o->realtime_offset_ns ? o->realtime_offset_ns : clock_realtime_offset_ns();
 	batch_account(b, &o->bytes);
 	if (o->spool) {
 		spool_take(o, b, kind);
@@ -121,6 +121,11 @@ void delivery_emit(struct delivery *o, int stream, const struct skep_upid *upid,
 		close_batch(o, kind);
 	else if (first)
 		o->wake(o->arg);
+}
+
+void delivery_realtime_offset(struct delivery *o, int64_t ns)
+{
+	o->realtime_offset_ns = ns;
 }
 
 void delivery_commit_soon(struct delivery *o)

@@ -65,6 +65,7 @@ struct delivery {
 	uint64_t n_sinks_ever;
 	struct batch *open[2]; /* by enum spool_kind; without a spool only SPOOL_LIFE */
 	uint64_t next_id;
+	int64_t realtime_offset_ns; /* of all batches; 0: each is measured */
 	struct delivery_spool *spool; /* NULL: none */
 	uint64_t gone_lost[DELIVERY_LOSSES]; /* losses of removed sinks */
 };

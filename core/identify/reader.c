@@ -787,7 +787,8 @@ int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint3
 	struct ask *a;
 	int err;
 
-	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)) ||
+	if (!cb || who->pid == 0 || what == 0 ||
+	    ((what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)) && what != READER_PSS) ||
 	    r->process->files)
 		return -EINVAL;
 	uid = user_of(r, who->pid, uid, now);

@@ -63,6 +63,9 @@ void reader_end(struct reader_process *);
 
 struct reader;
 
+/* Beside SKEP_READ_*, and alone: reads /proc/PID/smaps_rollup, whose text is the answer's `cmdline`. */
+#define READER_PSS (1u << 30)
+
 /* Of the packaged unit: skep-reader.socket listens there. */
 #define READER_SOCKET "/run/skep-reader.sock"
 

@@ -20,7 +20,7 @@
 struct reader_request {
 	uint64_t start_ns; /* start time of the target; 0: any process with the pid */
 	uint32_t pid;
-	uint32_t what; /* SKEP_READ_*, or READER_FILE */
+	uint32_t what; /* SKEP_READ_*, READER_PSS, or READER_FILE */
 };
 struct reader_batch {
 	uint32_t serial, n;

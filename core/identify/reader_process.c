@@ -52,7 +52,9 @@ static size_t answer_one(const struct reader_batch *batch, uint32_t at, char *re
 	char *text = ret + sizeof(a);
 	ssize_t n = 0;
 
-	if (r->what & SKEP_READ_CMDLINE)
+	if (r->what == READER_PSS)
+		n = skep_procfile_read(r->pid, "smaps_rollup", text, READER_CMDLINE_MAX);
+	else if (r->what & SKEP_READ_CMDLINE)
 		n = skep_procfile_read(r->pid, "cmdline", text, READER_CMDLINE_MAX);
 	if (n > 0)
 		a.cmdline_len = (uint32_t)n;

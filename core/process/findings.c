@@ -96,6 +96,7 @@ static void emit(struct track *t, const struct finding *f, bool open, uint64_t t
 		.task = intern_str(f->task),
 		.tool = intern_str(f->tool),
 		.container = intern_str(f->container),
+		.realtime_offset_ns = f->realtime_offset_ns,
 	};
 	struct record_finding rec = {
 		.id = text_str(f->id),
@@ -183,6 +184,7 @@ void findings_open(struct track *t, const struct finding_begin *b)
 			     .payer = p ? p->payer : run ? run->payer : SKEP_NOBODY,
 			     .key = key_of(b->kind, b->subject),
 			     .started_ns = b->started_ns,
+			     .realtime_offset_ns = run ? run->realtime_offset_ns : 0,
 			     .value = b->value,
 			     .threshold = b->threshold };
 	struct skep_str container = b->container, cgroup = b->cgroup;

@@ -32,6 +32,7 @@ struct finding {
 	/* NULL: none */
 	const struct interned *run, *pipeline, *task, *task_id, *tool, *container, *cgroup;
 	uint64_t started_ns;
+	int64_t realtime_offset_ns; /* of its run, 0: none */
 	double value, threshold;
 };
 

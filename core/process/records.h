@@ -101,7 +101,8 @@ struct record_run {
 	uint64_t signal;
 	uint64_t cpus;
 	uint64_t interval_ns;
-	uint64_t rss_peak_bytes;  /* largest sum over its processes at one sample, at least the largest process */
+	uint64_t memory_peak_bytes; /* most that its processes held together, as far as skep knows */
+	struct skep_str memory_source; /* "process" "pss" "rss" */
 	uint64_t processes_seen;  /* forks plus root */
 	/* CPU time that wait4 reported for the root and the children it waited for; 0: not known */
 	uint64_t rusage_cpu_ns;

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/process/ledger.h"
+#include "core/base/clock.h"
 #include "core/base/unique.h"
 
 void run_id_new(char ret[RUN_ID_SIZE])
@@ -148,6 +149,7 @@ static void destroy(struct runs *runs, struct run *r)
 int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, struct run **ret)
 {
 	struct run *r, **at;
+	const struct run *around;
 	int err;
 
 	if (!spec->id || !*spec->id)
@@ -183,6 +185,8 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	r->gid = spec->gid;
 	r->stranger = spec->stranger;
 	r->start_ns = now_ns;
+	around = run_find(runs, r->parent);
+	r->realtime_offset_ns = around ? around->realtime_offset_ns : clock_realtime_offset_ns();
 	r->status = -1;
 	r->next = runs->first;
 	runs->first = r;
@@ -291,9 +295,12 @@ const char *run_origin(const struct run *r)
 
 void run_record(const struct run *r, struct record_run *ret)
 {
+	uint64_t memory = r->pss_peak_bytes ? r->pss_peak_bytes : r->rss_peak_bytes;
 	struct contained in;
 	bool core;
 
+	if (r->largest_bytes > memory)
+		memory = r->largest_bytes;
 	*ret = (struct record_run){
 		.run = text_str(r->id),
 		.name = text_str(r->name),
@@ -306,7 +313,11 @@ void run_record(const struct run *r, struct record_run *ret)
 		.start_ns = r->start_ns,
 		.end_ns = r->ended ? r->end_ns : 0,
 		.exit_code = -1,
-		.rss_peak_bytes = r->rss_peak_bytes,
+		.memory_peak_bytes = memory,
+		.memory_source = text_str(!memory                      ? ""
+						  : memory == r->largest_bytes ? "process"
+						  : r->pss_peak_bytes	       ? "pss"
+									       : "rss"),
 		.processes_seen = r->seen,
 		.rusage_cpu_ns = r->rusage_cpu_ns,
 		.traceparent = text_str(r->traceparent),
@@ -323,6 +334,14 @@ void run_record(const struct run *r, struct record_run *ret)
 		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);
 }
 
+void run_largest(struct run *r, uint64_t peak_bytes)
+{
+	if (peak_bytes > r->largest_bytes)
+		r->largest_bytes = peak_bytes;
+	if (peak_bytes > r->rss_peak_bytes)
+		r->rss_peak_bytes = peak_bytes;
+}
+
 void run_sampled(struct run *r)
 {
 	if (r->rss_bytes > r->rss_peak_bytes)
@@ -334,5 +353,6 @@ void run_context(const struct run *run, struct skep_context *ret)
 	*ret = (struct skep_context) { .size = sizeof(*ret),
 				       .payer = run->payer,
 				       .run = text_str(run->id),
-				       .pipeline = text_str(run->pipeline) };
+				       .pipeline = text_str(run->pipeline),
+				       .realtime_offset_ns = run->realtime_offset_ns };
 }

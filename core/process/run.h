@@ -61,6 +61,8 @@ struct run {
 	uint32_t owner; /* the user who began it by name */
 	bool stranger;  /* of the owner: see run_spec.h */
 	uint64_t start_ns, end_ns;
+	/* CLOCK_REALTIME minus boot time when it began, or when the run around it began: struct skep_context */
+	int64_t realtime_offset_ns;
 	int status; /* of the root, as waitpid gives it; -1: not known */
 	uint64_t rusage_cpu_ns;
 	uint64_t seen;    /* number of processes that belonged to it */
@@ -68,6 +70,10 @@ struct run {
 	uint64_t alive;
 	/* the sum over its processes now; its largest value at a sample, at least the largest process */
 	uint64_t rss_bytes, rss_peak_bytes;
+	uint64_t largest_bytes; /* peak of its largest process */
+	/* of core/collect/collector_pss.c: the largest sum of PSS; when the next may begin, the last began, at what RSS */
+	uint64_t pss_peak_bytes, pss_next_ns, pss_asked_ns, pss_rss_bytes;
+	bool measuring;
 	struct watch watch;
 	bool tasked;      /* it has, or had, tasks */
 	struct ledger_mark *books; /* the ledger's levels at the first cut after its begin; NULL: none yet */
@@ -120,6 +126,8 @@ struct run *run_only(const struct runs *);
 void run_record(const struct run *, struct record_run *ret);
 /* The context of records about the run as a whole.  Borrowed from the run. */
 void run_context(const struct run *, struct skep_context *ret);
+/* A process of it had at most so much resident memory. */
+void run_largest(struct run *, uint64_t peak_bytes);
 /* At each sample: updates the peak of the run's resident memory. */
 void run_sampled(struct run *);
 

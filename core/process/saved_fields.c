@@ -33,7 +33,8 @@ static const struct saved_field run_fields[] = {
 	M(U32, run, root.pid), M(U64, run, root.start_ns), M(U64, run, start_ns), M(U64, run, seen), M(U32, run, uid),
 	M(U32, run, payer),
 	M(U32, run, gid), M(U32, run, owner), M(BOOL, run, stranger), M(U64, run, rss_peak_bytes),
-	M(U32, run, argv_total), M(BOOL, run, found),
+	M(U64, run, largest_bytes), M(U64, run, pss_peak_bytes),
+	M(U32, run, argv_total), M(BOOL, run, found), M(I64, run, realtime_offset_ns),
 	M(BOOL, run, ended), M(BOOL, run, peers), M(BOOL, run, tasked), M(U32, run, class), M(U32, run, key_uid),
 	M(U64, run, quiet_ns), M(U64, run, end_ns), M(INT, run, status), M(U32, run, job_group),
 	M(U32, run, job_session), CONTAINED(run),
@@ -72,7 +73,7 @@ static const struct saved_field process_fields[] = {
 static const struct saved_field finding_fields[] = {
 	M(U32, finding, kind), M(U32, finding, payer), M(U64, finding, key), M(U32, finding, upid.pid),
 	M(U64, finding, upid.start_ns),
-	M(U64, finding, started_ns), M(DOUBLE, finding, value), M(DOUBLE, finding, threshold), M(TEXT, finding, run),
+	M(U64, finding, started_ns), M(I64, finding, realtime_offset_ns), M(DOUBLE, finding, value), M(DOUBLE, finding, threshold), M(TEXT, finding, run),
 	M(TEXT, finding, pipeline), M(TEXT, finding, task), M(TEXT, finding, task_id), M(TEXT, finding, tool),
 	M(TEXT, finding, container), M(TEXT, finding, cgroup),
 };

@@ -27,6 +27,7 @@ void track_proc_context(const struct track *t, const struct proc *p, struct skep
 		.task = intern_str(p->task ? p->task->name : NULL),
 		.tool = intern_str(p->program ? p->program->tool : NULL),
 		.container = container(t, p),
+		.realtime_offset_ns = p->run ? p->run->realtime_offset_ns : 0,
 	};
 }
 

@@ -45,8 +45,8 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 	struct skep_context ctx;
 	bool core = false;
 
-	if (p->run && !(p->approx & APPROX_RSS_PEAK) && p->rss_peak_bytes > p->run->rss_peak_bytes)
-		p->run->rss_peak_bytes = p->rss_peak_bytes;
+	if (p->run && !(p->approx & APPROX_RSS_PEAK))
+		run_largest(p->run, p->rss_peak_bytes);
 	track_cgroup_path(t, p);
 	track_proc_context(t, p, &ctx);
 	t->stats.clamped += counters_sub(end, &p->base, &used);

@@ -22,18 +22,13 @@ static bool is_root(const struct proc *p)
 
 static void record_out(struct track *t, const struct task *task, uint64_t time_ns)
 {
-	struct skep_context ctx = { .size = sizeof(ctx),
-				    .payer = task->run ? task->run->payer : SKEP_NOBODY,
-				    .task = intern_str(task->name),
-				    .container = intern_str(task->contained.in[IN_CONTAINER]) };
+	struct skep_context ctx = { .size = sizeof(ctx), .payer = SKEP_NOBODY };
 	struct record_task rec;
 
-	if (task->run) {
-		ctx.run = (struct skep_str) { task->run->id, (uint32_t)strlen(task->run->id),
-					      (uint32_t)strlen(task->run->id) };
-		ctx.pipeline = (struct skep_str) { task->run->pipeline, (uint32_t)strlen(task->run->pipeline),
-						   (uint32_t)strlen(task->run->pipeline) };
-	}
+	if (task->run)
+		run_context(task->run, &ctx);
+	ctx.task = intern_str(task->name);
+	ctx.container = intern_str(task->contained.in[IN_CONTAINER]);
 	task_record(task, &rec);
 	rec.run = ctx.run;
 	rec.pipeline = ctx.pipeline;

@@ -358,6 +358,11 @@ struct skep_context {
 	struct skep_str task;
 	struct skep_str tool;
 	struct skep_str container;
+	/*
+	 * Of a record of a run: the batch's number of the same name when the run began.  With it, times of one run agree
+	 * with each other after the wall clock was set.  0: the batch's number holds (skep_record_realtime_offset()).
+	 */
+	int64_t realtime_offset_ns;
 };
 
 /* One record as a sink gets it.  Borrowed: valid until the sink has answered the batch. */
@@ -380,7 +385,7 @@ struct skep_batch {
 	uint32_t n;
 	uint64_t id;
 	const char *key;
-	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this */
+	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this, when the host closed the batch */
 	const struct skep_record *const *records;
 
 	/* The host at the time of the records, as a batch may wait in the spool across a reboot. */
@@ -388,5 +393,11 @@ struct skep_batch {
 	const char *host_name; /* uname -n */
 	const char *kernel;    /* uname -r */
 };
+
+/* What a sink adds to the times of a record, its fields' too, to give them as CLOCK_REALTIME.  Any thread. */
+static inline int64_t skep_record_realtime_offset(const struct skep_batch *b, const struct skep_record *r)
+{
+	return r->context && r->context->realtime_offset_ns ? r->context->realtime_offset_ns : b->realtime_offset_ns;
+}
 
 #endif

@@ -295,7 +295,7 @@ WORDS = {
             CASE WHEN r.end_ns > 0 THEN r.end_ns ELSE strftime('%s') * 1000000000 END AS until_ns,
             coalesce(r.exit_code > 0 OR r.signal > 0, 0) AS is_failed, coalesce(r.end_ns, 0) = 0 AS is_live,
             coalesce(s.cpu_ns, 0) / 1e9 AS cpu_s, coalesce(s.processes, 0) AS n_processes,
-            coalesce(s.failures, 0) AS n_failures, max(coalesce(r.rss_peak_bytes, 0), coalesce(s.rss_max_bytes, 0)) AS peak,
+            coalesce(s.failures, 0) AS n_failures, max(coalesce(r.memory_peak_bytes, 0), coalesce(s.rss_max_bytes, 0)) AS peak,
             coalesce(r.lost_kernel + r.lost_queue + r.lost_spool + r.lost_sink, 0) AS n_lost
             FROM run r LEFT JOIN rollup_run s ON s.run = r.id WHERE r.run IN ({runs})) AS q""",
         "TOOLS": """(SELECT d.s AS tool, p.calls, p.failures, p.cpu_ns, p.wall_ns, p.run_delay_ns, p.read_bytes, p.write_bytes,
@@ -317,7 +317,7 @@ WORDS = {
         "RUNS": """(SELECT run, name, pipeline, host, start_ns,
             CASE WHEN end_ns > 0 THEN end_ns ELSE toUInt64(toUInt32(now())) * 1000000000 END AS until_ns,
             exit_code > 0 OR signal > 0 AS is_failed, end_ns = 0 AS is_live, sum_cpu / 1e9 AS cpu_s, n_processes, n_failures,
-            greatest(rss_peak_bytes, max_rss) AS peak, lost_kernel + lost_queue + lost_spool + lost_sink AS n_lost
+            greatest(memory_peak_bytes, max_rss) AS peak, lost_kernel + lost_queue + lost_spool + lost_sink AS n_lost
             FROM (SELECT * FROM run FINAL WHERE {where}) AS r ANY LEFT JOIN (SELECT run, boot_id, sum(cpu_ns) AS sum_cpu,
             sum(last) AS n_processes, max(rss_peak_bytes) AS max_rss, countIf(exit_code > 0 OR signal > 0) AS n_failures
             FROM proc FINAL WHERE run IN ({runs}) GROUP BY run, boot_id) AS s USING (run, boot_id)) AS q""",

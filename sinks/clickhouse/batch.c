@@ -104,7 +104,8 @@ static void encode(void *arg)
 	rows_begin(&slot->rows);
 	for (uint32_t i = 0; !slot->err && i < slot->batch->n; i++)
 		if (skep_fields_wanted(c->streams, slot->batch->records[i]))
-			slot->err = rows_add(&slot->rows, slot->batch->records[i], slot->batch->realtime_offset_ns);
+			slot->err = rows_add(&slot->rows, slot->batch->records[i],
+					     skep_record_realtime_offset(slot->batch, slot->batch->records[i]));
 	for (unsigned t = 0; !slot->err && t < TABLES; t++)
 		if (!(slot->inserted & 1u << t) && slot->rows.table[t].bytes.len > c->http.max_request)
 			slot->err = -E2BIG;

@@ -128,7 +128,8 @@ static void file_work(void *arg)
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (!skep_fields_wanted(f->streams, b->records[i]))
 			continue;
-		skep_record_json(&f->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		skep_record_json(&f->json, b->records[i], b->boot_id,
+				 skep_record_realtime_offset(b, b->records[i]), RECORD_JSON_ENVELOPE);
 		jsonw_lit(&f->json, "\n");
 		lines++;
 	}

@@ -145,7 +145,8 @@ static void encode(void *arg)
 			continue;
 		if (array)
 			skep_jsonw_raw(&slot->json, slot->records ? ",\n" : "[", slot->records ? 2 : 1);
-		skep_record_json(&slot->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		skep_record_json(&slot->json, b->records[i], b->boot_id,
+				 skep_record_realtime_offset(b, b->records[i]), RECORD_JSON_ENVELOPE);
 		if (!array)
 			jsonw_lit(&slot->json, "\n");
 		slot->records++;

@@ -22,7 +22,7 @@ static void encode_record(struct jsonw *j, const struct skep_batch *b, const str
 		skep_jsonw_string(j, b->host_name, strlen(b->host_name));
 	}
 	at = j->len;
-	skep_record_json(j, r, b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+	skep_record_json(j, r, b->boot_id, skep_record_realtime_offset(b, r), RECORD_JSON_ENVELOPE);
 	if (named && !j->err)
 		j->buf[at] = ',';
 }

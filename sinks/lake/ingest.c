@@ -475,7 +475,7 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	if (b->table && b->table->statement == DB_LOSS_ADD)
 		in->level = BUDGET_WHOLE;
 	in->cut = in->shortened = false;
-	err = usage_add(in->by_hour, db, &(struct usage_batch){ in->host, in->boot_id, in->offset }, &b->usage, r);
+	err = usage_add(in->by_hour, db, &(struct usage_batch){ in->host, in->boot_id, in->host_offset }, &b->usage, r);
 	if (err)
 		return err;
 	db->closed = in->level == BUDGET_SUM;

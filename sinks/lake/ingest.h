@@ -14,7 +14,8 @@
 
 struct ingest {
 	const char *boot_id, *host; /* of the current batch, borrowed */
-	int64_t offset;      /* realtime = boot time + offset */
+	int64_t offset;      /* of the record: realtime = boot time + offset */
+	int64_t host_offset; /* of the batch, for sums about the host */
 	int64_t clock_ns;    /* nearly the same, of the kinds of processes */
 	struct rollup *by_run, *by_day;
 	struct usage *by_hour;

@@ -344,7 +344,7 @@ static int find_home(struct store *s, struct skep_str run, unsigned own, unsigne
 	return err;
 }
 
-static int record_file(struct store *s, const struct skep_record *r, unsigned *ret)
+static int record_file(struct store *s, const struct skep_batch *batch, const struct skep_record *r, unsigned *ret)
 {
 	const struct binding *b = ingest_binding(&s->ingest, r->stream);
 	unsigned month, own = 0, from = 0;
@@ -356,6 +356,7 @@ static int record_file(struct store *s, const struct skep_record *r, unsigned *r
 		snprintf(s->why->text, sizeof(s->why->text), "out of memory");
 		return -ENOMEM;
 	}
+	s->ingest.offset = skep_record_realtime_offset(batch, r);
 	month = store_month(ingest_time(&s->ingest, r->time_ns));
 	run = ingest_run(b, r);
 	if (!run.len)
@@ -441,6 +442,7 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	for (uint32_t i = 0; !err && !seen && i < batch->n; i++) {
 		if (s->number[i] != number)
 			continue;
+		s->ingest.offset = skep_record_realtime_offset(batch, batch->records[i]);
 		err = ingest_record(&s->ingest, db, batch->records[i]);
 		rows++;
 	}
@@ -623,7 +625,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 	for (size_t i = 0; i < OPEN_FILES; i++)
 		if (s->slot[i].db)
 			s->slot[i].db->why = why;
-	s->ingest.offset = batch->realtime_offset_ns;
+	s->ingest.host_offset = batch->realtime_offset_ns;
 	s->ingest.boot_id = batch->boot_id;
 	s->ingest.host = batch->host_name ? batch->host_name : "";
 	s->ingest.now_ns = monotonic_ns();
@@ -644,7 +646,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 
 		s->number[i] = NO_FILE;
 		if (r && r->stream)
-			err = record_file(s, r, &s->number[i]);
+			err = record_file(s, batch, r, &s->number[i]);
 	}
 	while (!err && newest_of(s, batch->n, &number)) {
 		err = apply_file(s, batch, number);

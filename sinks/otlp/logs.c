@@ -157,6 +157,7 @@ static void finding_attributes(const struct encoder *e, struct pb *p, const stru
 static void write_event(const struct encoder *e, const struct skep_batch *b, struct pb *p, const struct item *item)
 {
 	const struct view *v = &item->view;
+	int64_t offset = skep_record_realtime_offset(b, item->record);
 	size_t opened = pb_open(p), body;
 	struct event event = { 0 };
 	uint8_t span[SKEP_SPAN_ID];
@@ -172,7 +173,7 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 		loss_event(v, item->record, &event);
 	request_error_type(v, error_type);
 	pb_text(p, 12, event.name);
-	pb_fixed64(p, 11, request_time(event.time_ns, b->realtime_offset_ns));
+	pb_fixed64(p, 11, request_time(event.time_ns, offset));
 	if (item->traced) {
 		/* The sink may have omitted the process's span; the trace is right in any case. */
 		memcpy(span, item->run_span, sizeof(span));
@@ -209,7 +210,7 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 	pb_close(p, 5, body);
 	pb_text(p, 3, event.severity == SEVERITY_ERROR ? "ERROR" : event.severity == SEVERITY_WARN ? "WARN" : "INFO");
 	pb_u64(p, 2, (uint64_t)event.severity);
-	pb_fixed64(p, 1, request_time(event.time_ns, b->realtime_offset_ns));
+	pb_fixed64(p, 1, request_time(event.time_ns, offset));
 	pb_close(p, 2, opened);
 }
 

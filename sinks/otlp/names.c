@@ -74,7 +74,7 @@ static const struct {
 	{ "process.exit", "oom_usage_bytes", NULL, NULL, NULL, NAMES_NOT },
 	{ "process.exit", "oom_peak_bytes", NULL, NULL, NULL, NAMES_NOT },
 
-	{ "run", "rss_peak_bytes", "skep.run.memory.peak", NULL, NULL, NAMES_SPREAD },
+	{ "run", "memory_peak_bytes", "skep.run.memory.peak", NULL, NULL, NAMES_SPREAD },
 	{ "run", "processes_seen", "skep.run.processes", NULL, NULL, NAMES_AS_IT_IS },
 	{ "run", "cpus", NULL, NULL, NULL, NAMES_NOT },
 	{ "run", "interval_ns", NULL, NULL, NULL, NAMES_NOT },

@@ -94,7 +94,7 @@ static void write_run(struct pb *p, const struct item *item, int64_t offset)
 	pb_fixed32(p, 16, item->flags | FLAG_REMOTE_KNOWN | (adopted ? FLAG_REMOTE : 0));
 	write_status(p, error_type);
 	view_attributes(p, ATTRIBUTES, v);
-	attr_int(p, ATTRIBUTES, "skep.run.memory.peak", (int64_t)v->rss_peak_bytes);
+	attr_int(p, ATTRIBUTES, "skep.run.memory.peak", (int64_t)v->memory_peak_bytes);
 	attr_int(p, ATTRIBUTES, "skep.run.processes", (int64_t)v->processes_seen);
 	attr_str(p, ATTRIBUTES, NAME_CWD, v->cwd);
 	attr_list(p, ATTRIBUTES, NAME_ARGS, v->argv);
@@ -269,12 +269,15 @@ void traces_write(struct encoder *e, const struct skep_batch *b)
 		struct request_frame frame = request_open(p);
 
 		for (; i > 0 && same_resource(first, &e->items[i - 1]); i--) {
-			if (e->items[i - 1].view.kind == VIEW_RUN)
-				write_run(p, &e->items[i - 1], b->realtime_offset_ns);
-			else if (e->items[i - 1].view.kind == VIEW_TASK)
-				write_task(e, p, &e->items[i - 1], b->realtime_offset_ns);
+			const struct item *item = &e->items[i - 1];
+			int64_t offset = skep_record_realtime_offset(b, item->record);
+
+			if (item->view.kind == VIEW_RUN)
+				write_run(p, item, offset);
+			else if (item->view.kind == VIEW_TASK)
+				write_task(e, p, item, offset);
 			else
-				write_process(e, p, &e->items[i - 1], b->realtime_offset_ns);
+				write_process(e, p, item, offset);
 			e->n_out[SIGNAL_TRACES]++;
 		}
 		request_close(e, p, &frame, first->view.pipeline, first->view.run);

@@ -18,7 +18,7 @@ struct view {
 	struct skep_str run, pipeline, task, tool, container;
 	struct skep_str task_id, step, scopes;                              /* process, task */
 	struct skep_str engine, job, sample, name_source, requested_source, granted_source; /* run, task */
-	struct skep_str origin, parent_run, account, join_key;              /* run */
+	struct skep_str origin, parent_run, account, join_key, memory_source; /* run */
 	struct skep_str container_name, container_image, pod, namespace, unit;
 	struct skep_str name, state, exe, filename, argv, cwd, cgroup, comm; /* process, run */
 	struct skep_str traceparent;                                        /* run, task, process */
@@ -31,6 +31,7 @@ struct view {
 	int64_t exit_code;
 	uint64_t wrapper, execed, last, core_dumped, oom_killed;
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes, threads_peak, processes_seen, processes;
+	uint64_t memory_peak_bytes; /* run */
 	uint64_t oom_limit_bytes, count;
 	uint64_t attempt, requested_memory_bytes, requested_walltime_ns, requested_gpus;
 	uint64_t granted_memory_bytes, granted_gpus;

@@ -175,7 +175,8 @@ AT(skep_context, pipeline, 24);
 AT(skep_context, task, 40);
 AT(skep_context, tool, 56);
 AT(skep_context, container, 72);
-SIZE(skep_context, 88);
+AT(skep_context, realtime_offset_ns, 88);
+SIZE(skep_context, 96);
 
 AT(skep_record, size, 0);
 AT(skep_record, reserved, 4);

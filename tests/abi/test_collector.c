@@ -78,7 +78,7 @@ static void a_run(void **state)
 	assert_int_equal(number(r, "processes_seen"), 2);
 	assert_int_equal(number(r, "rusage_cpu_ns"), 3000500000);
 	assert_int_equal(number(r, "lost_kernel"), 2);
-	assert_int_equal(number(r, "rss_peak_bytes"), 80 << 20);
+	assert_int_equal(number(r, "memory_peak_bytes"), 80 << 20);
 	assert_true(number(r, "end_ns") > number(r, "start_ns"));
 	assert_null(record(all, "run", 2));
 

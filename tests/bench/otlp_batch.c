@@ -135,7 +135,7 @@ void otlp_batch_make(struct otlp_batch *b, uint64_t id, uint64_t *random)
 		.start_ns = now_ns - 90000 * MS,
 		.end_ns = now_ns,
 		.processes_seen = 4711,
-		.rss_peak_bytes = 1 << 30,
+		.memory_peak_bytes = 1 << 30,
 	};
 	b->records[OTLP_RECORDS - 2].stream = &record_stream_run;
 	b->records[OTLP_RECORDS - 2].data = &b->run;

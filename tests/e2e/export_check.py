@@ -46,10 +46,10 @@ for what, mine in rows.items():
 
 check("runs, the oldest first", [r["id"] for r in reversed(runs)], [r["run"] for r in rows["runs"]])
 for run, row in zip(reversed(runs), rows["runs"]):
-    for key in ("name", "pipeline", "host", "start", "end", "exit_code", "signal", "argv", "uid", "cpus", "engine"):
+    for key in ("name", "pipeline", "host", "start", "end", "exit_code", "signal", "argv", "uid", "cpus", "engine", "memory_peak_bytes", "memory_source"):
         if run[key] != row[key]:
             check(f"{row['run']}: {key}", run[key], row[key])
-    for key in ("processes", "images", "cpu_ns", "rss_peak_bytes", "read_bytes", "write_bytes"):
+    for key in ("processes", "images", "cpu_ns", "read_bytes", "write_bytes"):
         if run["totals"][key] != row[key]:
             check(f"{row['run']}: {key}", run["totals"][key], row[key])
 check("2,700 processes of 90 runs", (2700, 90), (len(rows["processes"]), len({r["run"] for r in rows["processes"]})))

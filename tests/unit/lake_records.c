@@ -155,7 +155,8 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct r
 		.exit_code = ended ? 0 : -1,
 		.cpus = 16,
 		.interval_ns = SECOND,
-		.rss_peak_bytes = UINT64_C(5) << 30,
+		.memory_peak_bytes = UINT64_C(5) << 30,
+		.memory_source = str("pss"),
 		.processes_seen = 42,
 		.rusage_cpu_ns = 77 * SECOND,
 	};

@@ -363,7 +363,8 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 	if (report->n_tools)
 		qsort(report->tools, report->n_tools, sizeof(*report->tools), by_cpu);
 	run->processes_seen = run->totals.processes;
-	run->rss_peak_bytes = run->totals.rss_peak_bytes * 3 / 2;
+	run->memory_peak_bytes = run->totals.rss_peak_bytes * 3 / 2;
+	run->memory_source = "pss";
 }
 
 struct reports *reports_free(struct reports *r)

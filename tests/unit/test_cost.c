@@ -306,7 +306,7 @@ static void random_bill(unsigned turn)
 		r[i] = (struct lake_run){ .id = ids[i], .name = "n", .pipeline = i % 2 ? "p" : "", .host = hosts[any(3)],
 					  .boot_id = "b", .uid = any(3), .start_ns = T + any(3 * HOUR), .cpus = 1 + any(64) };
 		r[i].end_ns = any(4) ? r[i].start_ns + any(3 * HOUR) : 0;
-		r[i].rss_peak_bytes = any(UINT64_C(1) << 40);
+		r[i].memory_peak_bytes = any(UINT64_C(1) << 40);
 		r[i].totals.cpu_ns = any(100 * HOUR);
 		for (uint64_t n = any(5); n > 0 && claims.n_tasks < MANY; n--) {
 			struct lake_claims_task *one = &t[claims.n_tasks++];

@@ -247,7 +247,8 @@ static void test_report(void **state)
 	assert_int_equal(r->run.totals.processes, 8);
 	assert_int_equal(r->run.totals.images, 8); /* nine rows; a fork that executed a program is not an image */
 	assert_int_equal(r->run.totals.cpu_ns, 6012 * MS);
-	assert_int_equal(r->run.totals.rss_peak_bytes, UINT64_C(5) << 30);
+	assert_int_equal(r->run.memory_peak_bytes, UINT64_C(5) << 30);
+	assert_string_equal(r->run.memory_source, "pss");
 	assert_int_equal(r->n_processes, 9);
 	for (size_t i = 1; i < r->n_processes; i++)
 		assert_true(r->processes[i - 1].start_ns <= r->processes[i].start_ns);

@@ -238,8 +238,9 @@ static void success(void **state)
 	assert_string_equal(string(json, "run.argv.2"), "8");
 	assert_int_equal(integer(json, "totals.processes"), 42);
 	assert_int_equal(integer(json, "totals.cpu_ns"), r->report.run.totals.cpu_ns);
-	/* of all processes together, not of the largest */
-	assert_int_equal(integer(json, "totals.rss_peak_bytes"), r->report.run.rss_peak_bytes);
+	assert_int_equal(integer(json, "totals.rss_peak_bytes"), r->report.run.totals.rss_peak_bytes);
+	assert_int_equal(integer(json, "run.memory_peak_bytes"), r->report.run.memory_peak_bytes);
+	assert_string_equal(string(json, "run.memory_source"), "pss");
 	assert_int_equal(integer(json, "tools.0.rss_peak_bytes"), UINT64_C(5432) << 20);
 	assert_int_equal(json_array_size(at(json, "tasks")), 0);
 	assert_int_equal(json_array_size(at(json, "tools")), r->report.n_tools);

@@ -68,7 +68,16 @@ static void records(void **state)
 	assert_int_equal(rec.signal, 9);
 	assert_int_equal(rec.exit_code, -1);
 	assert_int_equal(rec.end_ns, 99);
-	assert_int_equal(rec.rss_peak_bytes, 10);
+	assert_int_equal(rec.memory_peak_bytes, 10);
+	assert_memory_equal(rec.memory_source.ptr, "rss", 3);
+	r->pss_peak_bytes = 7;
+	run_record(r, &rec);
+	assert_int_equal(rec.memory_peak_bytes, 7);
+	assert_memory_equal(rec.memory_source.ptr, "pss", 3);
+	run_largest(r, 8);
+	run_record(r, &rec);
+	assert_int_equal(rec.memory_peak_bytes, 8);
+	assert_memory_equal(rec.memory_source.ptr, "process", 7);
 	assert_null(run_only(&runs));
 	spec.id = "s";
 	spec.argv = NULL;

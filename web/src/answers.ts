@@ -11,7 +11,11 @@ export interface Run {
 	signal_name: string | null; state: string; wall_ns: number | null; argv: string[]; cwd: string | null; uid: number;
 	kernel: string | null; skep_version: string | null; cpus: number | null; interval_ns: number | null; failures: number;
 	engine: string | null; job: string | null; container_image: string | null;
+	memory_peak_bytes: number; memory_source: string | null;
 }
+export const MEMORY: Record<string, string> = {
+	process: "RSS peak of the largest process", pss: "PSS peak at samples", rss: "summed RSS peak at samples",
+};
 export interface RunRow extends Run {
 	totals: { processes: number; images: number; cpu_ns: number; rss_peak_bytes: number; read_bytes: number; write_bytes: number };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.ts - one run: its cost, its waits, its failures, and every process.
-import { ASKED, askedOf, type RunRow, type Shown, type Task, type Tool, type TuneTask, type Tuned } from "./answers";
+import { ASKED, askedOf, MEMORY, type RunRow, type Shown, type Task, type Tool, type TuneTask, type Tuned } from "./answers";
 import { drawBars } from "./bars";
 import { chart, type Series } from "./chart";
 import { bytes, command, cores, count, date, end, ns, percent, seconds } from "./format";
@@ -108,7 +108,7 @@ function overview(id: string, model: Model, tuned: Tuned | undefined, tuneError:
 			tile("end", s.word === "ok" ? "exit 0" : end(run), s.word, s.kind),
 			tile("wall time", ns(run.wall_ns ?? model.span.whole * 1e9), run.end ? `until ${date(run.end)}` : "so far"),
 			tile("CPU time", ns(t.cpu_ns), `${cores(t.cores_avg)} cores on average${run.cpus ? ` of ${run.cpus}` : ""}`),
-			tile("memory", bytes(t.rss_peak_bytes), "peak RSS, all processes together"),
+			tile("memory", bytes(run.memory_peak_bytes), MEMORY[run.memory_source ?? ""] ?? ""),
 			tile("storage", `${bytes(t.read_bytes)} in`, `${bytes(t.write_bytes)} out`),
 			t.net_rx_bytes !== null && tile("network", `${bytes(t.net_rx_bytes)} in`, `${bytes(t.net_tx_bytes)} out`),
 			tile("waits", ns(t.run_delay_ns), `for a CPU; ${ns(t.block_delay_ns)} for storage`),

@@ -63,7 +63,7 @@ function table(list: RunRow[], all: () => RunRow[]): Grid<RunRow> {
 	let measured: RunRow[] | undefined, most = 1;
 	/** Of the list that is shown now. */
 	const mostMemory = (): number => {
-		if (measured !== all()) most = (measured = all()).reduce((m, r) => Math.max(m, r.totals.rss_peak_bytes), 1);
+		if (measured !== all()) most = (measured = all()).reduce((m, r) => Math.max(m, r.memory_peak_bytes), 1);
 		return most;
 	};
 
@@ -77,7 +77,7 @@ function table(list: RunRow[], all: () => RunRow[]): Grid<RunRow> {
 			{ key: "history", label: "earlier runs", title: "wall time of up to 20 runs of the pipeline in this list, up to this one", value: () => null, width: "9.5rem", draw: (ctx, r, w, hgt) => history(ctx, r, all(), w, hgt) },
 			{ key: "cores_avg", label: "cores", value: (r) => used(r), text: (r) => cores(used(r)), number: true, node: (r) => meter(r.cpus ? (used(r) ?? 0) / r.cpus : null), title: "the bar: of the host's CPUs" },
 			{ key: "cpu_ns", label: "CPU", value: (r) => r.totals.cpu_ns, text: (r) => ns(r.totals.cpu_ns), number: true },
-			{ key: "rss_peak_bytes", label: "RSS peak", value: (r) => r.totals.rss_peak_bytes, text: (r) => bytes(r.totals.rss_peak_bytes), number: true, node: (r) => meter(r.totals.rss_peak_bytes / mostMemory(), "memory") },
+			{ key: "memory_peak_bytes", label: "memory", value: (r) => r.memory_peak_bytes, text: (r) => bytes(r.memory_peak_bytes), number: true, node: (r) => meter(r.memory_peak_bytes / mostMemory(), "memory"), title: "most that its processes held together" },
 			{ key: "read_bytes", label: "read", value: (r) => r.totals.read_bytes, text: (r) => bytes(r.totals.read_bytes), number: true },
 			{ key: "write_bytes", label: "written", value: (r) => r.totals.write_bytes, text: (r) => bytes(r.totals.write_bytes), number: true },
 			{ key: "processes", label: "processes", value: (r) => r.totals.processes, text: (r) => count(r.totals.processes), number: true },

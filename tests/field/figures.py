@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""figures.py - figures that promise no more than they count.
+
+Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
+import testing
+from testing import check
+
+SKEP = os.environ["SKEP"]
+WORK = sys.argv[1]
+CONF, LOG, OUT = WORK + "/conf", WORK + "/log", WORK + "/out.jsonl"
+MIB = 1 << 20
+
+# Touches 200 MiB; eight forks read them, and all wait for the file.
+SHARED = """
+import os, sys, time
+memory = bytearray(200 << 20)
+for at in range(0, len(memory), 4096):
+    memory[at] = 1
+children = []
+for i in range(8):
+    pid = os.fork()
+    if pid == 0:
+        sum(memory[::4096])
+    else:
+        children.append(pid)
+        continue
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.1)
+    os._exit(0)
+for pid in children:
+    os.waitpid(pid, 0)
+"""
+
+
+def shared_memory():
+    """Pages that processes share count once: the kernel divides each among them (PSS)."""
+    json.dump({"interval": "200ms", "control": {"socket": WORK + "/ctl"}, "probes": [{"plugin": "proc", "required": True}],
+               "sinks": [{"plugin": "file", "path": OUT}, {"plugin": "lake", "min_free": "0", "path": WORK + "/lake", "max_bytes": "64MiB"}]}, open(CONF, "w"))
+    os.environ["SKEP_SOCKET"] = WORK + "/ctl"
+    daemon = testing.start(CONF, LOG)
+    run = subprocess.Popen([SKEP, "run", "--no-report", "--no-live", "--lake", WORK + "/lake", "--name", "shared", "--", sys.executable, "-c", SHARED, WORK + "/go"])
+
+    def seen():
+        samples = [r for r in testing.records(OUT, "tool.sample") if r["run"] and r["processes"] >= 9 and r["rss_bytes"] > 1600 * MIB]
+        return len(samples) >= 5
+    testing.until(seen, "samples of nine processes with 200 MiB each")
+    open(WORK + "/go", "w").close()
+    run.wait()
+    record = testing.until(lambda: [r for r in testing.records(OUT, "run") if r["name"] == "shared" and r["state"] == "ended"], "the run's record")[0]
+    memory, source = record["memory_peak_bytes"], record["memory_source"]
+    check("eight forks that read 200 MiB of their parent: the run's memory is what they hold together", source == "pss" and 200 * MIB <= memory < 400 * MIB, (source, memory / MIB))
+    shown = subprocess.run([SKEP, "show", "--lake", WORK + "/lake", record["run"]], stdout=subprocess.PIPE, check=True, text=True).stdout
+    check("the report names the figure", "PSS peak at samples" in shown, shown)
+    testing.stop(daemon, LOG)
+
+
+def deleted_files():
+    """The kernel counts a write when it dirties a page, and takes it back when a file goes before its pages are on a disk."""
+    lake, file = WORK + "/lake2", WORK + "/scratch"
+    os.environ["SKEP_SOCKET"] = WORK + "/none"
+    shown = subprocess.run([SKEP, "run", "--no-live", "--lake", lake, "--", "sh", "-c", 'head -c 52428800 /dev/zero >"$0"; rm "$0"', file], stderr=subprocess.PIPE, check=True, text=True).stderr
+    totals = json.loads(subprocess.run([SKEP, "show", "--json", "--lake", lake], stdout=subprocess.PIPE, check=True).stdout)["totals"]
+    if totals["write_bytes"] < 50 * MIB:
+        print("# %s is in memory: nothing is written" % WORK)
+        return
+    check("a file that is deleted before it reaches a disk: the report says so",
+          totals["cancelled_write_bytes"] < 25 * MIB or "of it deleted before it reached a disk" in " ".join(shown.split()), (totals, shown))
+
+
+shared_memory()
+deleted_files()
+sys.exit(testing.failures != 0)
