@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/out_file.h"
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
 #include "cli/report/engine_names.h"
@@ -80,14 +81,12 @@ const struct command cmd_show = {
 /* Writes the report to a file, or to the output. 0 or an exit status. */
 static int write_to(const char *path, const struct lake_report *report, bool trace, enum flame_of of)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-	int rc;
+	struct out_file out;
+	int rc = out_file_open(path, &out);
 
-	if (!out)
-		return skep_fail("show", SKEP_EXIT_RUNTIME, "%s: %s", path, strerror(errno));
-	rc = trace ? trace_print(report, out) : flame_print(report, of, out);
-	if (out != stdout && fclose(out) != 0 && !rc)
-		rc = errno ? -errno : -EIO;
+	if (rc)
+		return skep_fail("show", SKEP_EXIT_RUNTIME, "%s: %s", path, strerror(-rc));
+	rc = out_file_close(&out, trace ? trace_print(report, out.stream) : flame_print(report, of, out.stream));
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc)) : SKEP_EXIT_OK;
 }
 
@@ -119,7 +118,7 @@ static int write_html(const char *path, struct lake *lake, const struct lake_rep
 	char page[128], run[128], tune[128], why[1024] = "", *texts[2] = { NULL, NULL };
 	struct html_answer answers[] = { { .path = run }, { .path = tune } };
 	const char *id = report->run.id;
-	FILE *out = NULL;
+	struct out_file out;
 	int rc;
 
 	snprintf(page, sizeof(page), "#/run/%s", id);
@@ -127,14 +126,13 @@ static int write_html(const char *path, struct lake *lake, const struct lake_rep
 	snprintf(tune, sizeof(tune), "/api/tune/%s", id);
 	rc = html_answers(lake, report, names, answers, texts, why, sizeof(why));
 	if (rc == 0) {
-		out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-		rc = out ? html_write(page, answers, 2, out, why, sizeof(why)) : -errno;
-		if (!out)
+		rc = out_file_open(path, &out);
+		if (rc == 0) {
+			*why = '\0';
+			rc = out_file_close(&out, html_write(page, answers, 2, out.stream, why, sizeof(why)));
+		}
+		if (rc && !*why)
 			snprintf(why, sizeof(why), "%s", strerror(-rc));
-	}
-	if (out && out != stdout && fclose(out) != 0 && rc == 0) {
-		rc = errno ? -errno : -EIO;
-		snprintf(why, sizeof(why), "%s", strerror(-rc));
 	}
 	free(texts[0]);
 	free(texts[1]);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/base/moment.h"
+#include "cli/base/out_file.h"
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
 #include "cli/lake/options.h"
@@ -150,22 +151,17 @@ static int question_of(const struct lake_options *o, struct export_writer *e, st
 	return status ? status : time_of("until", o->until, &q->runs.until_ns);
 }
 
-/* NULL after a message, with *ret_status. */
-static FILE *output_of(const struct lake_options *o, const struct export_writer *e, int *ret_status)
+/* 0, or an exit status after a message. */
+static int output_of(const struct lake_options *o, const struct export_writer *e, struct out_file *ret)
 {
-	FILE *out;
+	const char *path = o->output ? o->output : "-";
+	int rc;
 
-	if (!o->output || strcmp(o->output, "-") == 0) {
-		if (e->format == EXPORT_NDJSON || !isatty(STDOUT_FILENO))
-			return stdout;
-		*ret_status = skep_usage("lake", "--format %s: not for a terminal; name a file with --output, or use a pipe",
-					 formats[e->format]);
-		return NULL;
-	}
-	out = fopen(o->output, "we");
-	if (!out)
-		*ret_status = skep_fail("lake", SKEP_EXIT_RUNTIME, "--output %s: %s", o->output, strerror(errno));
-	return out;
+	if (strcmp(path, "-") == 0 && e->format != EXPORT_NDJSON && isatty(STDOUT_FILENO))
+		return skep_usage("lake", "--format %s: not for a terminal; name a file with --output, or use a pipe",
+				  formats[e->format]);
+	rc = out_file_open(path, ret);
+	return rc ? skep_fail("lake", SKEP_EXIT_RUNTIME, "--output %s: %s", path, strerror(-rc)) : 0;
 }
 
 static void say_skipped(const char *run, const char *why)
@@ -179,6 +175,7 @@ int lake_command_export(const struct lake_options *o)
 	struct export_question question = { 0 };
 	struct export_writer e = { 0 };
 	struct lake *lake = NULL;
+	struct out_file out;
 	char why[1024] = "";
 	size_t skipped = 0;
 	int err, status = question_of(o, &e, &question);
@@ -187,17 +184,16 @@ int lake_command_export(const struct lake_options *o)
 		status = question_open("lake", o->lake, o->run, question.runs.since_ns, &lake);
 	if (status)
 		return status;
-	e.out = output_of(o, &e, &status);
-	if (!e.out)
+	status = output_of(o, &e, &out);
+	if (status)
 		goto out;
-	err = export_runs(lake, &question, &e, say_skipped, &skipped, why, sizeof(why));
-	if (name && fclose(e.out) != 0 && !err)
-		err = errno ? -errno : -EIO;
+	e.out = out.stream;
+	err = out_file_close(&out, export_runs(lake, &question, &e, say_skipped, &skipped, why, sizeof(why)));
 	if (err && *why)
 		status = skep_fail("lake", SKEP_EXIT_RUNTIME, "%s", why);
 	else if (err)
-		status = skep_fail("lake", SKEP_EXIT_RUNTIME, "cannot write %s: %s; the rows are not complete",
-				   name ? name : "the rows", strerror(-err));
+		status = skep_fail("lake", SKEP_EXIT_RUNTIME, "cannot write %s: %s; %s", name ? name : "the rows",
+				   strerror(-err), name ? "the file is as it was" : "the rows are not complete");
 	else
 		status = question_partial("lake", lake, NULL) || skipped ? SKEP_EXIT_RUNTIME : SKEP_EXIT_OK;
 out:

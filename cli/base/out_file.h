@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/base/out_file.h - a file that a command writes: it appears whole, or the file that was there stays.
+ */
+#ifndef SKEP_CLI_BASE_OUT_FILE_H
+#define SKEP_CLI_BASE_OUT_FILE_H
+
+#include <stdio.h>
+
+struct out_file {
+	FILE *stream;
+	char *path, *new; /* new: written beside path, and not yet renamed to it; NULL: the stream writes to path */
+};
+
+/*
+ * "-" is the standard output.  A pipe or a device is written as it is, and so is a file in a folder where the user may
+ * not make one.  0, and the caller calls out_file_close(); or -errno.
+ */
+int out_file_open(const char *path, struct out_file *ret);
+/* err: 0 if all has been written; else the new file goes.  0, err, or -errno: what was written may not have arrived. */
+int out_file_close(struct out_file *, int err);
+
+#endif
