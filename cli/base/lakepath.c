@@ -29,11 +29,55 @@ static const char *env(const char *name, int absolute)
 
 struct conf {
 	char *lake, *prices;
+	bool (*known)(const char *, char near[ANALYSIS_SETTING_NAME]); /* NULL: nobody asks for thresholds */
+	struct conf_threshold *thresholds;
+	size_t n_thresholds;
 };
+
+static void thresholds_free(struct conf *c)
+{
+	for (size_t i = 0; i < c->n_thresholds; i++)
+		free(c->thresholds[i].name);
+	free(c->thresholds);
+}
+
+static int read_thresholds(const struct datanode *all, struct conf *ret)
+{
+	char near[ANALYSIS_SETTING_NAME];
+	struct datanode node;
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(all->json)) {
+		datanode_error(all, "is no object: give thresholds as { \"gate.wall\": 10 }; skep tune --list has their names");
+		return 0;
+	}
+	ret->thresholds = calloc(json_object_size(all->json) + 1, sizeof(*ret->thresholds));
+	if (!ret->thresholds)
+		return -ENOMEM;
+	json_object_foreach(all->json, name, value) {
+		struct conf_threshold *t = &ret->thresholds[ret->n_thresholds];
+
+		datanode_key(all, name, &node);
+		if (!ret->known(name, near)) {
+			datanode_error(&node, "there is no threshold '%s'%s%s%s; skep tune --list and skep sweep --list have all of them",
+				       name, *near ? "; did you mean '" : "", near, *near ? "'?" : "");
+		} else if (!json_is_number(value) || json_number_value(value) < 0) {
+			datanode_error(&node, "is no number of 0 or more");
+		} else {
+			t->value = json_number_value(value);
+			t->name = strdup(name);
+			if (!t->name)
+				return -ENOMEM;
+			ret->n_thresholds++;
+		}
+	}
+	return 0;
+}
 
 static int read_conf(const struct datanode *root, void *arg)
 {
-	static const char *const known[] = { "lake", "prices", NULL };
+	static const char *const known[] = { "lake", "prices", "thresholds", NULL };
 	struct conf *ret = arg;
 	struct datanode node;
 	const char *text;
@@ -52,7 +96,7 @@ static int read_conf(const struct datanode *root, void *arg)
 		else if (!(ret->prices = strdup(text)))
 			return -ENOMEM;
 	}
-	return 0;
+	return ret->known && datanode_key(root, "thresholds", &node) ? read_thresholds(&node, ret) : 0;
 }
 
 /* The user's file; if it does not exist, the site's. */
@@ -113,6 +157,21 @@ int lake_configured(char **ret, char *why, size_t room)
 	if (err)
 		free(conf.lake);
 	*ret = err ? NULL : conf.lake;
+	return err;
+}
+
+int thresholds_configured(bool (*known)(const char *, char near[ANALYSIS_SETTING_NAME]), struct conf_threshold **ret,
+			  size_t *ret_n, char *why, size_t room)
+{
+	struct conf conf = { .known = known };
+	int err = conf_read(&conf, why, room);
+
+	free(conf.lake);
+	free(conf.prices);
+	if (err)
+		thresholds_free(&conf);
+	*ret = err ? NULL : conf.thresholds;
+	*ret_n = err ? 0 : conf.n_thresholds;
 	return err;
 }
 

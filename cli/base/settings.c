@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/sweep.h"
+#include "cli/base/lakepath.h"
 #include "cli/base/skep.h"
 
 /* Reads one "NAME=VALUE"; the name stays in `text`, cut at the "=". SKEP_EXIT_OK or SKEP_EXIT_USAGE after a message. */
@@ -31,22 +33,41 @@ static int setting_read(const char *command, char *text, bool (*known)(const cha
 	return SKEP_EXIT_OK;
 }
 
+/* skep.conf has the thresholds of all commands: each takes those that it knows. */
+static bool any_known(const char *name, char near[ANALYSIS_SETTING_NAME])
+{
+	return sweep_setting_known(name, near) || analysis_setting_known(name, near);
+}
+
 int settings_read(const char *command, const char **set, bool (*known)(const char *, char near[ANALYSIS_SETTING_NAME]),
 		  struct settings *ret)
 {
+	struct conf_threshold *configured = NULL;
 	int status = SKEP_EXIT_OK;
-	size_t n = 0;
+	size_t n = 0, n_configured = 0;
+	char why[1024] = "";
 
+	if (thresholds_configured(any_known, &configured, &n_configured, why, sizeof(why)) != 0)
+		return skep_fail(command, SKEP_EXIT_CONFIG, "%s", why);
 	while (set && set[n])
 		n++;
-	ret->n = n;
-	ret->list = calloc(n + 1, sizeof(*ret->list));
-	ret->texts = calloc(n + 1, sizeof(*ret->texts));
+	ret->list = calloc(n_configured + n + 1, sizeof(*ret->list));
+	ret->texts = calloc(n_configured + n + 1, sizeof(*ret->texts));
+	for (size_t i = 0; i < n_configured; i++) {
+		if (ret->list && ret->texts) {
+			ret->texts[ret->n] = configured[i].name;
+			ret->list[ret->n++] = (struct analysis_setting){ configured[i].name, configured[i].value };
+		} else {
+			free(configured[i].name);
+		}
+	}
+	free(configured);
 	for (size_t i = 0; ret->list && ret->texts && i < n && status == SKEP_EXIT_OK; i++) {
-		ret->texts[i] = strdup(set[i]);
-		if (!ret->texts[i])
+		ret->texts[ret->n] = strdup(set[i]);
+		if (!ret->texts[ret->n])
 			return skep_fail(command, SKEP_EXIT_RUNTIME, "out of memory");
-		status = setting_read(command, ret->texts[i], known, &ret->list[i]);
+		status = setting_read(command, ret->texts[ret->n], known, &ret->list[ret->n]);
+		ret->n++;
 	}
 	return ret->list && ret->texts ? status : skep_fail(command, SKEP_EXIT_RUNTIME, "out of memory");
 }

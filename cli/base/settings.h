@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/settings.h - reads thresholds that a user sets: --set NAME=VALUE.
+ * cli/base/settings.h - reads the thresholds that skep.conf sets, and those of --set NAME=VALUE, which count more.
  */
 #ifndef SKEP_CLI_BASE_SETTINGS_H
 #define SKEP_CLI_BASE_SETTINGS_H
 
 #include "analysis/analysis.h"
 
-/* What --set gave. A zeroed one: nothing. */
+/* A zeroed one: nothing is set. */
 struct settings {
 	struct analysis_setting *list; /* its names point into texts */
 	size_t n;

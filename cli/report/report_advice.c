@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "cli/base/settings.h"
+#include "cli/base/skep.h"
 #include "cli/base/text.h"
 #include "cli/report/report_parts.h"
 
@@ -24,11 +26,19 @@ static int print_one(const struct paint *p, const struct finding *f)
 int report_advice(const struct report *r)
 {
 	const struct finding *findings;
+	struct settings settings = { 0 };
 	struct analysis *a = NULL;
+	size_t n, shown = 0;
+	int rc = 0;
+
+	if (settings_read("show", NULL, analysis_setting_known, &settings) != SKEP_EXIT_OK) {
+		settings_free(&settings); /* the message has been printed; the report needs no thresholds */
+		return 0;
+	}
 	/* The report of a short run with many processes would sort all of them for nothing. */
-	int rc = analysis_is_short(r->lake) ? 0 : analysis_new(r->lake, NULL, 0, &a);
-	const size_t n = a ? analysis_findings(a, &findings) : 0;
-	size_t shown = 0;
+	if (settings.n || !analysis_is_short(r->lake))
+		rc = analysis_new(r->lake, settings.list, settings.n, &a);
+	n = a ? analysis_findings(a, &findings) : 0;
 
 	for (size_t i = 0; i < n && shown < ADVICE_MOST && rc == 0; i++) {
 		if (findings[i].process && findings[i].process->oom_killed)
@@ -38,5 +48,6 @@ int report_advice(const struct report *r)
 		rc = print_one(&r->paint, &findings[i]);
 	}
 	analysis_free(a);
+	settings_free(&settings);
 	return rc;
 }

@@ -176,8 +176,13 @@ int tune_report_json(struct lake *lake, const struct lake_report *report, struct
 	struct tune_history history = { 0 };
 	const struct tune_price none = { 0 };
 	struct analysis *analysis = NULL;
-	int rc = analyse(lake, report, names, NULL, 0, &history, &analysis, why, room);
+	struct settings settings = { 0 };
+	int rc = settings_read("show", NULL, analysis_setting_known, &settings) == SKEP_EXIT_OK ? 0 : -EINVAL;
 
+	if (rc)
+		snprintf(why, room, "skep.conf has an error");
+	else
+		rc = analyse(lake, report, names, settings.list, settings.n, &history, &analysis, why, room);
 	if (rc == 0) {
 		rc = tune_json(report, analysis, &history, &none, out);
 		if (rc)
@@ -185,6 +190,7 @@ int tune_report_json(struct lake *lake, const struct lake_report *report, struct
 	}
 	analysis_free(analysis);
 	analysis_history_free(history.runs);
+	settings_free(&settings);
 	return rc;
 }
 

@@ -39,6 +39,12 @@ same "the observed path leads through it" "idle" "$(of '[p["name"] for p in r["o
 contains "the text has the observed path" "$work/text" "Observed path"
 contains "the text names what to change" "$work/text" "ask for threads: 1"
 contains "a run below the gate is not judged" <("$SKEP" tune --lake "$lake" --set gate.wall=86400 planted) "too short to judge"
+mkdir -p "$work/config/skep"
+echo '{ "thresholds": { "gate.wall": 86400 } }' >"$work/config/skep/skep.conf"
+contains "skep.conf has the gate" <(XDG_CONFIG_HOME="$work/config" "$SKEP" tune --lake "$lake" planted) "too short to judge"
+contains "--set counts more" <(XDG_CONFIG_HOME="$work/config" "$SKEP" tune --lake "$lake" "${judge[@]}" planted) "ask for threads: 1"
+echo '{ "thresholds": { "gate.wal": 1 } }' >"$work/config/skep/skep.conf"
+contains "an unknown threshold" <(XDG_CONFIG_HOME="$work/config" "$SKEP" tune --lake "$lake" planted 2>&1) "did you mean 'gate.wall'?"
 
 mkdir profile
 "$SKEP" tune --lake "$lake" --emit snakemake planted >profile/config.yaml || fail "tune --emit: status $?"

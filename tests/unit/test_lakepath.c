@@ -147,6 +147,58 @@ static void configured(void **state)
 	rmdir(dir);
 }
 
+static bool has_gate(const char *name, char near[ANALYSIS_SETTING_NAME])
+{
+	snprintf(near, ANALYSIS_SETTING_NAME, "gate.wall");
+	return strcmp(name, "gate.wall") == 0 || strcmp(name, "idle-host.cores") == 0;
+}
+
+/* The numbers of the thresholds, or the beginning of what is wrong behind the file's name. */
+static void expect_thresholds(const char *path, const char *text, const char *want)
+{
+	struct conf_threshold *list = NULL;
+	char why[512] = "", got[512] = "";
+	size_t n = 0;
+	int err;
+
+	write_conf(path, text);
+	err = thresholds_configured(has_gate, &list, &n, why, sizeof(why));
+	if (err)
+		assert_ptr_equal(strstr(why, want), strstr(why, "skep.conf:"));
+	for (size_t i = 0; i < n; i++) {
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s=%g ", list[i].name, list[i].value);
+		free(list[i].name);
+	}
+	free(list);
+	if (!err)
+		assert_string_equal(got, want);
+}
+
+static void thresholds(void **state)
+{
+	char dir[] = "/tmp/skep-lakepath.XXXXXX", path[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/skep", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/skep/skep.conf", dir);
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	expect_thresholds(path, "{}", "");
+	expect_thresholds(path, "{ \"lake\": \"/x\", \"thresholds\": { \"gate.wall\": 10, \"idle-host.cores\": 0.05 } }",
+			  "gate.wall=10 idle-host.cores=0.05 ");
+	expect_thresholds(path, "{\n \"thresholds\": { \"gate.wal\": 10 } }",
+			  "skep.conf:2:30: error: thresholds.gate.wal: there is no threshold 'gate.wal'; did you mean 'gate.wall'?");
+	expect_thresholds(path, "{ \"thresholds\": { \"gate.wall\": -1 } }", "skep.conf:1:");
+	expect_thresholds(path, "{ \"thresholds\": { \"gate.wall\": \"10\" } }", "skep.conf:1:");
+	expect_thresholds(path, "{ \"thresholds\": [ 10 ] }", "skep.conf:1:");
+	unsetenv("XDG_CONFIG_HOME");
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	rmdir(dir);
+}
+
 static void two_lakes(void **state)
 {
 	char dir[] = "/tmp/skep-lakepath.XXXXXX", *missing;
@@ -176,6 +228,7 @@ int main(void)
 		cmocka_unit_test(user),
 		cmocka_unit_test(two_lakes),
 		cmocka_unit_test(configured),
+		cmocka_unit_test(thresholds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
