@@ -325,7 +325,8 @@ static bool take_context(struct spool_code *c, struct bytes_in *in, int64_t real
 		return false;
 	offset = bytes_take_number(in);
 	if (offset)
-		context->realtime_offset_ns = (int64_t)((uint64_t)realtime_offset_ns + (uint64_t)bytes_unzigzag(offset - 1));
+		context->realtime_offset_ns =
+			(int64_t)((uint64_t)realtime_offset_ns + (uint64_t)bytes_unzigzag(offset - 1));
 	return !in->bad;
 }
 
@@ -337,7 +338,8 @@ struct decoded {
 };
 
 static int take_record(struct spool_code *c, struct bytes_in *in, const struct spool_head *head,
-		       const struct decoded *streams, uint64_t n_streams, uint64_t *time_ns, const struct spool_taker *taker, void *arg)
+		       const struct decoded *streams, uint64_t n_streams, uint64_t *time_ns,
+		       const struct spool_taker *taker, void *arg)
 {
 	uint64_t number = bytes_take_number(in), *slots;
 	const struct skep_context *context;

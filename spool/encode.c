@@ -150,6 +150,8 @@ static int stream_number(struct spool_code *c, const struct skep_stream *s)
 static void put_context(struct spool_code *c, struct bytes_out *b, const struct skep_context *context,
 			int64_t realtime_offset_ns)
 {
+	uint64_t less = 0;
+
 	if (!context) {
 		bytes_number(b, 0);
 		return;
@@ -171,8 +173,9 @@ static void put_context(struct spool_code *c, struct bytes_out *b, const struct 
 	put_str(b, &context->task);
 	put_str(b, &context->tool);
 	put_str(b, &context->container);
-	bytes_number(b, context->realtime_offset_ns ? bytes_zigzag(context->realtime_offset_ns - realtime_offset_ns) + 1
-						    : 0);
+	if (context->realtime_offset_ns)
+		less = bytes_zigzag((int64_t)((uint64_t)context->realtime_offset_ns - (uint64_t)realtime_offset_ns)) + 1;
+	bytes_number(b, less);
 }
 
 static int put_records(struct spool_code *c, const struct skep_batch *batch)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_pss.c - how much memory the processes of a run hold together.  The sum of their resident memory
- * counts a page in each process that maps it: eight forks that only read 200 MiB have 1.8 GiB.  The kernel divides each
- * page by the number of processes that map it (PSS, /proc/PID/smaps_rollup), which costs a walk through all page tables:
- * about 1 ms for 200 MiB.  So the reader process does it, for runs where it may change the figure, and for one
- * hundredth of the time at most.
+ * core/collect/collector_pss.c - how much memory the processes of a run hold together.  The sum of their resident
+ * memory counts a page in each process that maps it: eight forks that only read 200 MiB have 1.8 GiB.  The kernel
+ * divides each page by the number of processes that map it (PSS, /proc/PID/smaps_rollup), which costs a walk through
+ * all page tables: 2 ms for 200 MiB (Linux 6.18).  So the reader process does it, for runs where it may change the
+ * figure, and for one hundredth of the time at most.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define PSS_LEAST_BYTES (16u << 20) /* of a run's memory beside its largest process, before sharing matters */
 #define PSS_PROCESSES_MOST 1024u
-/* Of one process: 0.3 s of walk.  The reader's keeper takes a worker that runs for 5 s for one that hangs. */
+/* Of one process: 0.7 s of walk.  The reader's keeper takes a worker that runs for 5 s for one that hangs. */
 #define PSS_PROCESS_BYTES (64ull << 30)
 #define PSS_REST 100u /* the pause after a measurement, in times that it took */
 #define PSS_AGAIN_NS 10000000000ull /* also when the sum of resident memory has not grown */

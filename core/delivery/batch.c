@@ -259,8 +259,8 @@ static bool same_string(const struct skep_str *a, const struct skep_str *b)
 /* Compares the strings that differ most often first. */
 static bool same_context(const struct skep_context *a, const struct skep_context *b)
 {
-	return a->payer == b->payer && a->realtime_offset_ns == b->realtime_offset_ns && same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) &&
-	       same_string(&a->run, &b->run) && same_string(&a->container, &b->container) &&
+	return a->payer == b->payer && same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) &&
+	       a->realtime_offset_ns == b->realtime_offset_ns && same_string(&a->run, &b->run) && same_string(&a->container, &b->container) &&
 	       same_string(&a->pipeline, &b->pipeline);
 }
 

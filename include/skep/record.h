@@ -359,7 +359,7 @@ struct skep_context {
 	struct skep_str tool;
 	struct skep_str container;
 	/*
-	 * Of a record of a run: the batch's number of the same name when the run began.  With it, times of one run agree
+	 * Of a record of a run: CLOCK_REALTIME minus boot time when the run began.  With it, the times of one run agree
 	 * with each other after the wall clock was set.  0: the batch's number holds (skep_record_realtime_offset()).
 	 */
 	int64_t realtime_offset_ns;

@@ -125,7 +125,8 @@ static int set_up(void **state)
 		t.contexts[i] = (struct skep_context) { .size = sizeof(struct skep_context),
 							.payer = i ? 1000 : SKEP_NOBODY,
 							.run = str(i ? "run-1" : ""),
-							.tool = str("sort") };
+							.tool = str("sort"),
+							.realtime_offset_ns = i ? INT64_C(-3600000000000) : 0 };
 	for (unsigned i = 0; i < N; i++)
 		make(i);
 	t.batch = (struct skep_batch) { .size = sizeof(t.batch),
@@ -205,6 +206,7 @@ static int on_record(void *arg, const struct skep_stream *s, const struct skep_u
 	assert_int_equal(!context, !r->context);
 	if (context) {
 		assert_int_equal(context->payer, r->context->payer);
+		assert_int_equal(context->realtime_offset_ns, r->context->realtime_offset_ns);
 		same_str(&context->run, &r->context->run);
 		same_str(&context->tool, &r->context->tool);
 	}
