@@ -96,7 +96,7 @@ mkdir -p "$results"
 tests_of() {
 	local which limit name rest patterns pattern
 	while read -r which limit name rest; do
-		case $which in guests|quick|smoke|expect|omit) continue ;; esac
+		case $which in guests|quick|smoke|boot|expect|omit) continue ;; esac
 		! $quick || grep -qE "^smoke .*$name( |\$)" "$work/list" || continue
 		IFS=, read -ra patterns <<<"$which"
 		for pattern in "${patterns[@]}"; do
@@ -119,7 +119,8 @@ expected() {
 
 # run_guest GUEST [LIST]: its tests, or only those of that file
 run_guest() {
-	local guest=$1 log=$results/$1/output rc=0
+	local guest=$1 log=$results/$1/output rc=0 more
+	read -ra more < <(sed -n "s,^boot $1 ,,p" "$work/list") || :
 	mkdir -p "$results/$guest"
 	{
 		"$kernels_here/environment.sh" "$build"
@@ -129,7 +130,7 @@ run_guest() {
 		echo "exec $(printf %q "$(source_of "$build")")/tests/kernels/guest-tests /run/host/list"
 	} >"$work/command.$guest"
 	# Each test has a limit of its own; this one ends a guest that hangs.  Without KVM all tests take ten minutes.
-	"$kernels_here/boot.sh" -c "${guest##*-}" -t $((${SKEP_GUEST_SECONDS:-3600} * patience)) -o "$results/$guest" "${guest%-v*}" \
+	"$kernels_here/boot.sh" -c "${guest##*-}" "${more[@]}" -t $((${SKEP_GUEST_SECONDS:-3600} * patience)) -o "$results/$guest" "${guest%-v*}" \
 		"$work/build.ext4" "$work/command.$guest" >"$log" 2>"$results/$guest/errors" &
 	# shellcheck disable=SC2064 # of this one
 	trap "kill $!" INT TERM HUP
