@@ -10,8 +10,8 @@
  *	number of streams; each: name, help, role, flags, number of fields; each: name, unit, type, semantics
  *	each record: stream, time_ns minus the previous record's time_ns, pid of its process and (unless 0)
  *	time_ns - start_ns of the process, context, its fields in the order of the table
- *	a context: 0: none; k + 2: the k-th context of the body; 1: payer + 1, five strings, its realtime_offset_ns minus
- *	the body's, plus 1 (0: none)
+ *	a context: 0: none; k + 2: the k-th context of the body; 1: payer + 1, five strings, its realtime_offset_ns
+ *	minus the body's, plus 1 (0: none)
  *
  * Pure: no I/O, no loop, no thread of its own.  An object is for one thread at a time.
  */

@@ -39,7 +39,7 @@ static int totals_at(struct spool_db *db, uint64_t id, int64_t *ret_n, int64_t *
 
 int spool_sink_move(struct spool_db *db, const char *name, uint64_t cursor)
 {
-	sqlite3_stmt *s;
+	sqlite3_stmt *s = NULL;
 	int64_t n = 0, bytes = 0;
 	bool found = false;
 	int err = cursor ? totals_at(db, cursor, &n, &bytes, &found) : 0;

@@ -174,7 +174,8 @@ static void put_context(struct spool_code *c, struct bytes_out *b, const struct 
 	put_str(b, &context->tool);
 	put_str(b, &context->container);
 	if (context->realtime_offset_ns)
-		less = bytes_zigzag((int64_t)((uint64_t)context->realtime_offset_ns - (uint64_t)realtime_offset_ns)) + 1;
+		less = 1 + bytes_zigzag((int64_t)((uint64_t)context->realtime_offset_ns -
+						  (uint64_t)realtime_offset_ns));
 	bytes_number(b, less);
 }
 

@@ -31,8 +31,8 @@ int lake_configured(char **ret, char *why, size_t room);
  * The thresholds of skep.conf: {"thresholds": {"gate.wall": 10}}.  known: whether there is one of that name, as
  * analysis_setting_known().  0: the caller frees *ret and each name; as lake_configured() otherwise.
  */
-int thresholds_configured(bool (*known)(const char *name, char near[ANALYSIS_SETTING_NAME]), struct conf_threshold **ret,
-			  size_t *ret_n, char *why, size_t room);
+int thresholds_configured(bool (*known)(const char *name, char near[ANALYSIS_SETTING_NAME]),
+			  struct conf_threshold **ret, size_t *ret_n, char *why, size_t room);
 /* The file of prices that skep.conf names: {"prices": "/path"}. As lake_configured(). */
 int prices_configured(char **ret, char *why, size_t room);
 /*

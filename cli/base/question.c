@@ -62,7 +62,7 @@ int question_open(const char *command, const char *option, const char *run, uint
 {
 	static bool said; /* a command that asks twice has said once which lake it reads */
 	char why[1024] = "", own_why[512] = "", *path = NULL;
-	bool both, named;
+	bool both = false, named = false;
 	int rc, own, status = question_path(command, option, &path, &named, &both);
 
 	if (status != SKEP_EXIT_OK)

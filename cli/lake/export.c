@@ -175,7 +175,7 @@ int lake_command_export(const struct lake_options *o)
 	struct export_question question = { 0 };
 	struct export_writer e = { 0 };
 	struct lake *lake = NULL;
-	struct out_file out;
+	struct out_file out = { 0 };
 	char why[1024] = "";
 	size_t skipped = 0;
 	int err, status = question_of(o, &e, &question);

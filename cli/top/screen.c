@@ -97,7 +97,9 @@ static int open_output(void)
 {
 	int fd = open("/proc/self/fd/1", O_WRONLY | O_NOCTTY | O_CLOEXEC);
 
-	return fd < 0 ? STDOUT_FILENO : fd; /* after su, the terminal is another user's */
+	if (fd < 0) /* after su, the terminal is another user's */
+		return STDOUT_FILENO;
+	return fd;
 }
 
 int screen_open(struct screen **ret, char *why, size_t why_size)

@@ -65,7 +65,8 @@ json_t *control_record(const struct skep_record *r, const char *boot_id, int64_t
 	struct jsonw j = { 0 };
 	json_t *object;
 
-	skep_record_json(&j, r, boot_id, skep_record_realtime_offset(&now, r), RECORD_JSON_ENVELOPE | RECORD_JSON_INT64);
+	skep_record_json(&j, r, boot_id, skep_record_realtime_offset(&now, r),
+			 RECORD_JSON_ENVELOPE | RECORD_JSON_INT64);
 	object = j.err ? NULL : json_loadb(j.buf, j.len, JSON_ALLOW_NUL, NULL);
 	skep_jsonw_free(&j);
 	return object;

@@ -260,8 +260,8 @@ static bool same_string(const struct skep_str *a, const struct skep_str *b)
 static bool same_context(const struct skep_context *a, const struct skep_context *b)
 {
 	return a->payer == b->payer && same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) &&
-	       a->realtime_offset_ns == b->realtime_offset_ns && same_string(&a->run, &b->run) && same_string(&a->container, &b->container) &&
-	       same_string(&a->pipeline, &b->pipeline);
+	       a->realtime_offset_ns == b->realtime_offset_ns && same_string(&a->run, &b->run) &&
+	       same_string(&a->container, &b->container) && same_string(&a->pipeline, &b->pipeline);
 }
 
 /* Returns the batch's copy of the same context and moves it to the front; NULL: there is none. */

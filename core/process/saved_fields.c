@@ -72,8 +72,8 @@ static const struct saved_field process_fields[] = {
 
 static const struct saved_field finding_fields[] = {
 	M(U32, finding, kind), M(U32, finding, payer), M(U64, finding, key), M(U32, finding, upid.pid),
-	M(U64, finding, upid.start_ns),
-	M(U64, finding, started_ns), M(I64, finding, realtime_offset_ns), M(DOUBLE, finding, value), M(DOUBLE, finding, threshold), M(TEXT, finding, run),
+	M(U64, finding, upid.start_ns), M(U64, finding, started_ns), M(I64, finding, realtime_offset_ns),
+	M(DOUBLE, finding, value), M(DOUBLE, finding, threshold), M(TEXT, finding, run),
 	M(TEXT, finding, pipeline), M(TEXT, finding, task), M(TEXT, finding, task_id), M(TEXT, finding, tool),
 	M(TEXT, finding, container), M(TEXT, finding, cgroup),
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # check_containers.py RECORDS PODMAN-ID OOM-ID PARTS HELD-ID RUNC-ID... - checks the records of tests/e2e/containers.sh.
-# check_containers.py --ended|--read RECORDS ID - have the records of the cgroup's and its process's end come; has it its processes' CPU time?
+# check_containers.py --ended|--read RECORDS ID - have the records of the end of the cgroup and of its process come; has
+# the cgroup's the CPU time of the process?
 import json, sys
 
 records = [json.loads(line) for line in open(sys.argv[2 if sys.argv[1].startswith("--") else 1]) if line.endswith("\n")]

@@ -131,8 +131,8 @@ all_cgroups() {
 	done
 }
 join() { mkdir -p "$1" && echo $BASHPID >"$1/cgroup.procs"; }
-# An emulated processor is so slow that runc removes a cgroup before the probe reads it. So these cgroups stay for longer
-# and longer after the end of their only process.
+# An emulated processor is so slow that runc removes a cgroup before the probe reads it. So these cgroups stay for
+# longer and longer after the end of their only process.
 held=
 hold() {
 	local pause id

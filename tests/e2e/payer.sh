@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/payer.sh - who answers for a process in a user namespace: 900 subordinate uids of one user have one budget in
-# the lake.  Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, python3.
+# tests/e2e/payer.sh - who answers for a process in a user namespace: 900 subordinate uids of one user have one budget
+# in the lake.  Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, python3.
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }
