@@ -60,7 +60,8 @@ struct task {
 	uint64_t over_ns;        /* when its root ended or left the task; 0: the root is in it */
 	bool ended;              /* its record has left */
 	bool kept;               /* its root has left it for a run of its own; it ends with the root all the same */
-	int64_t status;          /* of the root, as waitpid gives it; -1: not known */
+	int64_t status;          /* of the root, as waitpid gives it, since its exit; -1: not known */
+	bool counted;            /* the run's attempts have it */
 	const char *state;       /* static text */
 	uint64_t processes;
 	/* of the images whose records have left */

@@ -402,6 +402,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 		track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->flags |= PROC_EXITED;
 	track_finding_process_over(t, p);
+	track_task_exited(t, p);
 	track_task_dying(p);
 	track_uncount(p);
 }

@@ -176,6 +176,11 @@ void track_task_place(struct track *, struct proc *, const struct proc *parent);
 void track_task_enter(struct proc *, struct task *);
 void track_task_leave(struct track *, struct proc *);
 /* The process has exited: its task's record waits for the process's own. */
+/*
+ * The process has exited.  Its record may wait for seconds, until RCU frees it; a retry begins at once, and is to count
+ * the failure.
+ */
+void track_task_exited(struct track *, struct proc *);
 void track_task_dying(struct proc *);
 /*
  * The process begins a run of its own.  A task of an engine whose root it is, which it leaves here, lasts until it

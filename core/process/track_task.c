@@ -69,12 +69,13 @@ static void look(struct track *t, struct task *task)
 }
 
 /* Of the tasks of a run with the same `again`, counts the failed tasks since the last task that succeeded. */
-static void count_failure(const struct task *task)
+static void count_failure(struct task *task)
 {
 	const struct skep_str again = intern_str(task->again);
 
-	if (!again.len || !task->run || !task->over_ns || task->status < 0)
+	if (!again.len || !task->run || task->counted || task->status < 0)
 		return;
+	task->counted = true;
 	if (task->status > 0)
 		attempts_next(&task->run->attempts, &again);
 	else
@@ -193,12 +194,29 @@ void track_task_keep(struct track *t, struct proc *p)
 	track_task_leave(t, p);
 }
 
-static void kept_over(struct track *t, struct proc *p, const char *state, uint64_t end_ns, int64_t status)
+static struct task *kept_by(const struct track *t, const struct proc *p)
 {
 	struct task *task = t->tasks.first;
 
 	while (task && !(task->kept && task_began_with(task, &p->upid)))
 		task = task->next;
+	return task;
+}
+
+void track_task_exited(struct track *t, struct proc *p)
+{
+	struct task *task = is_root(p) ? p->task : p->flags & PROC_KEEPS ? kept_by(t, p) : NULL;
+
+	if (!task)
+		return;
+	task->status = p->status;
+	count_failure(task);
+}
+
+static void kept_over(struct track *t, struct proc *p, const char *state, uint64_t end_ns, int64_t status)
+{
+	struct task *task = kept_by(t, p);
+
 	p->flags &= ~PROC_KEEPS;
 	if (!task)
 		return;

@@ -560,7 +560,7 @@ def judge(engine, w, truth, tolerance, out):
         edges = [image_of(images.get(int(pid), []), w, run, key) for pid, run, key in said if key == "ninja"]
         check("make: the edges of a ninja in a recipe are steps of the recipe's task", edges and all(f.get("step") == "ninja: step" for f in edges),
               [f.get("step") for f in edges])
-    late = bad = 0
+    late, bad = 0, []
     misnamed, names, late_names, walls, traced = [], 0, 0, [], []
     # Beside other tests a process waits for a CPU between its action and its note of the time.
     busy = 1 + int(os.getloadavg()[0] / os.cpu_count())
@@ -570,7 +570,7 @@ def judge(engine, w, truth, tolerance, out):
         mine.sort(key=lambda f: seconds(f["start_ns"] if "start_ns" in f else f["start"]))
         if t.attempt and mine:
             mine = [mine[min(t.attempt, len(mine)) - 1]]
-            bad += mine[0].get("attempt") != t.attempt
+            bad += [(t.run, t.key, "attempt", mine[0].get("attempt"), t.attempt)] if mine[0].get("attempt") != t.attempt else []
         if t.name and mine:
             names += 1
             # a name that only a running job shows: a short job keeps that of its program
@@ -578,26 +578,25 @@ def judge(engine, w, truth, tolerance, out):
             misnamed += [] if any(f["task"] in (t.name, short) for f in mine) else [(t.run, t.key, t.name, [f["task"] for f in mine])]
             late_names += not any(f["task"] == t.name for f in mine)
         if t.code is not None and mine:
-            bad += mine[0].get("exit_code") != t.code
+            bad += [(t.run, t.key, "exit code", mine[0].get("exit_code"), t.code)] if mine[0].get("exit_code") != t.code else []
         if t.begin and tolerance and mine:
             began, ended = seconds(mine[0]["start_ns"]), seconds(mine[0]["end_ns"])
             # a record begins at the fork, which on a busy machine is well before a script that writes down its begin
             late += not (-slack <= began - t.begin <= tolerance and -tolerance <= ended - t.end <= slack)
         if t.fields and mine:
             good = next((f for f in mine if all(f.get(k) == v for k, v in t.fields.items()) and t.name in (None, f["task"])), None)
-            bad += good is None
-            if not good:
-                print("# %s: run %s, task %s %s: %s; skepd:" % (engine, t.run, t.key, t.name, t.fields),
-                      [{k: f.get(k) for k in ("task", *t.fields)} for f in mine])
+            bad += [] if good else [(t.run, t.key, t.name, t.fields, [{k: f.get(k) for k in ("task", *t.fields)} for f in mine])]
         if t.pid:
-            bad += not any(f["task_id"].startswith("%d-" % t.pid) for f in mine or tasks)
+            ids = [f["task_id"] for f in mine or tasks]
+            bad += [] if any(i.startswith("%d-" % t.pid) for i in ids) else [(t.run, t.key, "pid", t.pid, ids)]
         if t.cwd and mine:
-            bad += root_of(mine[0], images)["cwd"] != t.cwd
+            cwd = root_of(mine[0], images)["cwd"]
+            bad += [(t.run, t.key, "folder", cwd, t.cwd)] if cwd != t.cwd else []
         if t.wall is not None and mine:
             walls.append((t.wall, seconds(mine[0]["end_ns"]) - seconds(mine[0]["start_ns"]), t.run, t.key))
         if t.trace and mine:
             traced += wrong_by_trace(t, mine[0], images)
-    check("%s: exit codes, attempts and pids are the engine's" % engine, bad == 0, bad)
+    check("%s: exit codes, attempts and pids are the engine's" % engine, not bad, bad[:5])
     # A task whose record waits while skepd is restarted keeps its first name.
     if names and not (engine == "snakemake" and int(os.environ.get("ENGINE_RESTARTS", "0"))):
         check("%s: tasks with their right name: %d of %d; by their program: %d" % (

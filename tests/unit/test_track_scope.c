@@ -1627,6 +1627,26 @@ static void an_attempt_by_failures(void **state)
 	assert_int_equal(task_of(26)->r.attempt, 1);
 }
 
+/* The engine tries again at once; the kernel frees the failed process, and reports its figures, up to seconds later. */
+static void an_attempt_before_the_record(void **state)
+{
+	(void)state;
+	start(20, 10, "/usr/lib/jvm/java", "/data/x", "java\nnextflow.cli.Launcher\nrun\nmain.nf\n");
+	task_in(21, '0', "FASTQC (S1)");
+	tell_exit(&f, ++now, 21, 21, 1 << 8);
+	task_in(22, '1', "FASTQC (S1)");
+	tell_exit(&f, ++now, 22, 22, 0);
+	task_in(23, '2', "FASTQC (S1)");
+	tell_final(&f, ++now, 21, 21, 1 << 8, 1000, 0);
+	tell_final(&f, ++now, 22, 22, 0, 1000, 0);
+	end(23, 0);
+	end(20, 0);
+	fixture_settle(&f);
+	assert_int_equal(task_of(21)->r.attempt, 1);
+	assert_int_equal(task_of(22)->r.attempt, 2);
+	assert_int_equal(task_of(23)->r.attempt, 1);
+}
+
 /* What waits leaves with its first name when skepd stops, and when the next skepd takes it over. */
 static void a_name_and_a_restart(void **state)
 {
@@ -2105,6 +2125,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(named_by_another_attempt, open_files, close_it),
 		cmocka_unit_test_setup_teardown(named_at_the_begin, open_files, close_it),
 		cmocka_unit_test_setup_teardown(an_attempt_by_failures, open_files, close_it),
+		cmocka_unit_test_setup_teardown(an_attempt_before_the_record, open_files, close_it),
 		cmocka_unit_test_setup_teardown(a_name_and_a_restart, open_files, close_it),
 		cmocka_unit_test_setup_teardown(files_of_a_hostile_user, open_files, close_it),
 		cmocka_unit_test_setup_teardown(jobs_of_a_shell, open_shell, close_shell),
