@@ -71,7 +71,7 @@ struct run {
 	/* the sum over its processes now; its largest value at a sample, at least the largest process */
 	uint64_t rss_bytes, rss_peak_bytes;
 	uint64_t largest_bytes; /* peak of its largest process */
-	/* of core/collect/collector_pss.c: the largest sum; when the next may begin; when the last began, at what RSS */
+	/* of core/collect/collector_pss.c: the largest sum; when the next may begin, the last began, and at what RSS */
 	uint64_t pss_peak_bytes, pss_next_ns, pss_asked_ns, pss_rss_bytes;
 	bool measuring;
 	struct watch watch;
