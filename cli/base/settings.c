@@ -33,7 +33,7 @@ static int setting_read(const char *command, char *text, bool (*known)(const cha
 	return SKEP_EXIT_OK;
 }
 
-/* skep.conf has the thresholds of all commands: each takes those that it knows. */
+/* One skep.conf has the thresholds of tune and of sweep: a name is wrong only if neither command knows it. */
 static bool any_known(const char *name, char near[ANALYSIS_SETTING_NAME])
 {
 	return sweep_setting_known(name, near) || analysis_setting_known(name, near);

@@ -52,7 +52,7 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 		 * The run's ledger begins here, before the run uses anything.  skepd does not sweep a whole host for
 		 * each run: there the run's ledger begins at the next sample.
 		 */
-		/* what is about the host is the run's, too */
+		/* records about the host get the offset of the run, too */
 		delivery_realtime_offset(c->delivery, run->realtime_offset_ns);
 		collector_sample_now(c);
 		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);

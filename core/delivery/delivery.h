@@ -56,7 +56,7 @@ void delivery_stream_swap(struct delivery *, int stream, const struct skep_strea
 /* Copies the record into the open batch. When no memory is left, drops the record and counts it as lost. */
 void delivery_emit(struct delivery *, int stream, const struct skep_upid *, uint64_t time_ns, const void *rec,
 	      const struct skep_context *);
-/* From now on all batches have this offset, whatever becomes of the wall clock. */
+/* Gives all later batches this offset, also after somebody has set the wall clock. */
 void delivery_realtime_offset(struct delivery *, int64_t ns);
 /* Counts n records of the stream that were lost before delivery_emit. */
 void delivery_lost(struct delivery *, int stream, enum skep_loss where, uint64_t n);

@@ -131,7 +131,7 @@ def wall_clock():
     check("a run that begins afterwards has the new time", ahead and all(abs(a - spread[0] - 3600 * 10**9) < 10**9 for a in ahead), (ahead, spread))
     testing.stop(daemon, LOG)
 
-    # skep run that records by itself: what it says about the host is the run's, too
+    # skep run that records by itself: its records about the host have the offset of the run, too
     step(0)
     os.environ["SKEP_SOCKET"] = WORK + "/none"
     script = 'sleep 1.2; echo +1h >"$0.new"; mv "$0.new" "$0"; sleep 1.5'

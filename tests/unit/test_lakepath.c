@@ -153,7 +153,7 @@ static bool has_gate(const char *name, char near[ANALYSIS_SETTING_NAME])
 	return strcmp(name, "gate.wall") == 0 || strcmp(name, "idle-host.cores") == 0;
 }
 
-/* The numbers of the thresholds, or the beginning of what is wrong behind the file's name. */
+/* want: the thresholds that the file sets, or the beginning of the error, from the file's name on. */
 static void expect_thresholds(const char *path, const char *text, const char *want)
 {
 	struct conf_threshold *list = NULL;
