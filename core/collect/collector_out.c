@@ -14,16 +14,12 @@
 
 static struct skep_context cell_context(const struct run *run, const struct interned *tool)
 {
-	return (struct skep_context){
-		.size = sizeof(struct skep_context),
-		.payer = run ? run->payer : SKEP_NOBODY,
-		.run = text_str(run ? run->id : ""),
-		.pipeline = text_str(run ? run->pipeline : ""),
-		.task = text_str(""),
-		.tool = intern_str(tool),
-		.container = text_str(""),
-		.realtime_offset_ns = run ? run->realtime_offset_ns : 0,
-	};
+	struct skep_context ret = { .size = sizeof(ret), .payer = SKEP_NOBODY };
+
+	if (run)
+		run_context(run, &ret);
+	ret.tool = intern_str(tool);
+	return ret;
 }
 
 /*

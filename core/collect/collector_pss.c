@@ -21,20 +21,20 @@
 
 struct measurement {
 	struct measurement *next;
+	struct collector *c;
 	struct run *run; /* a reference */
 	uint64_t began_ns, sum_bytes;
 	unsigned waiting;
 	bool failed;
 	struct one {
 		struct measurement *of;
-		struct collector *c;
 		uint64_t rss_bytes;
 	} process[];
 };
 
-static void drop(struct collector *c, struct measurement *m)
+static void drop(struct measurement *m)
 {
-	struct measurement **at = &c->measurements;
+	struct measurement **at = &m->c->measurements;
 
 	while (*at != m)
 		at = &(*at)->next;
@@ -44,7 +44,7 @@ static void drop(struct collector *c, struct measurement *m)
 	free(m);
 }
 
-static void finish(struct collector *c, struct measurement *m)
+static void finish(struct measurement *m)
 {
 	struct run *run = m->run;
 	uint64_t now_ns = clock_boot_ns();
@@ -52,13 +52,13 @@ static void finish(struct collector *c, struct measurement *m)
 	run->pss_next_ns = now_ns + PSS_REST * (now_ns - m->began_ns);
 	if (!m->failed && m->sum_bytes > run->pss_peak_bytes)
 		run->pss_peak_bytes = m->sum_bytes;
-	drop(c, m);
+	drop(m);
 }
 
 void collector_pss_end(struct collector *c)
 {
 	while (c->measurements)
-		drop(c, c->measurements);
+		drop(c->measurements);
 }
 
 /* The value of the line "Pss:             225 kB" in bytes.  false: the text has no such line. */
@@ -95,7 +95,7 @@ static void on_text(struct skep_instance *none, void *token, const struct skep_p
 		m->failed = true;
 	m->sum_bytes += bytes;
 	if (--m->waiting == 0)
-		finish(one->c, m);
+		finish(m);
 }
 
 static bool is_due(const struct collector *c, const struct run *run, uint64_t now_ns)
@@ -126,7 +126,9 @@ void collector_pss(struct collector *c, struct run *run, uint64_t now_ns)
 	m = calloc(1, sizeof(*m) + (size_t)run->alive * sizeof(m->process[0]));
 	if (!m)
 		return;
-	*m = (struct measurement){ .next = c->measurements, .run = run_ref(run), .began_ns = now_ns, .waiting = 1 };
+	*m = (struct measurement){
+		.next = c->measurements, .c = c, .run = run_ref(run), .began_ns = now_ns, .waiting = 1
+	};
 	c->measurements = m;
 	run->measuring = true;
 	run->pss_asked_ns = now_ns;
@@ -136,7 +138,7 @@ void collector_pss(struct collector *c, struct run *run, uint64_t now_ns)
 
 		if (!p->rss_bytes || n == run->alive)
 			continue;
-		*one = (struct one){ m, c, p->rss_bytes };
+		*one = (struct one){ m, p->rss_bytes };
 		if (reader_ask(c->reader, c, &p->upid, p->uid, READER_PSS, on_text, one) == 0) {
 			m->waiting++;
 			n++;
@@ -145,5 +147,5 @@ void collector_pss(struct collector *c, struct run *run, uint64_t now_ns)
 		}
 	}
 	if (--m->waiting == 0)
-		finish(c, m);
+		finish(m);
 }
