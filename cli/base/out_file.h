@@ -17,7 +17,10 @@ struct out_file {
  * not make one.  0, and the caller calls out_file_close(); or -errno.
  */
 int out_file_open(const char *path, struct out_file *ret);
-/* err: 0 if the caller has written everything; else this removes the new file.  0; err; -errno: the disk may lack a part. */
+/*
+ * err: 0 if the caller has written everything; else the function removes the new file.  Returns 0; err; or -errno: the
+ * disk may lack a part.
+ */
 int out_file_close(struct out_file *, int err);
 
 #endif
