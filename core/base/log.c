@@ -6,6 +6,8 @@
 #include "core/base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <skep/utf8.h>
 #include <stdatomic.h>
@@ -19,7 +21,7 @@
 #include "core/base/journal.h"
 #include "core/base/streams.h"
 
-#define JOURNAL_WAIT_MS 50 /* a wait on the loop's thread: a journal that accepts nothing must not stop the records */
+#define WAIT_MS 50 /* on the loop's thread: a journal or stderr that accepts nothing must not stop the records */
 
 static atomic_int max_level = SKEP_LOG_NOTICE;
 static const char *_Atomic program;
@@ -30,6 +32,11 @@ static const char *journal_path = JOURNAL_SOCKET;
 static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int journal_fd = -1;
 static uint64_t journal_missed; /* messages that the journal did not accept */
+
+static atomic_bool hurried;
+static pthread_mutex_t stderr_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t stderr_missed; /* lines that stderr did not accept */
+static bool stderr_cut;        /* it accepted a part of the last one */
 
 void log_level(int level)
 {
@@ -44,6 +51,11 @@ int log_level_now(void)
 void log_program(const char *name)
 {
 	atomic_store(&program, name);
+}
+
+void log_hurry(void)
+{
+	atomic_store(&hurried, true);
 }
 
 void log_journal(const char *path)
@@ -88,6 +100,58 @@ static const char *level_name(int level)
 }
 
 /*
+ * Under the lock. false: stderr accepted a part, or nothing. poll() promises room for PIPE_BUF bytes in a pipe, so that
+ * a write(2) of them does not wait.
+ */
+static bool stderr_try(const char *data, size_t size, int wait_ms)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+	ssize_t n;
+
+	while (size > 0) {
+		n = poll(&ready, 1, wait_ms);
+		if (n > 0)
+			n = write(STDERR_FILENO, data, size < PIPE_BUF ? size : PIPE_BUF);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return true; /* no message can report a broken stderr */
+		if (n <= 0)
+			return false;
+		stderr_cut = (size_t)n < size;
+		data += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+static void stderr_write(const char *data, size_t size)
+{
+	const char *name = atomic_load(&program);
+	char text[160];
+	int n;
+
+	if (!atomic_load(&hurried)) {
+		(void)streams_write(STDERR_FILENO, data, size);
+		return;
+	}
+	pthread_mutex_lock(&stderr_lock);
+	if (stderr_missed > 0) {
+		n = snprintf(text, sizeof(text),
+			     "%s%s%s%s%llu earlier line%s lost: standard error did not accept %s\n",
+			     stderr_cut ? "\n" : "", name && !journal ? name : "", name && !journal ? ": " : "",
+			     journal ? "<4>" : level_name(SKEP_LOG_WARNING), (unsigned long long)stderr_missed,
+			     stderr_missed == 1 ? " is" : "s are", stderr_missed == 1 ? "it" : "them");
+		/* Waits no more until stderr accepts a line. */
+		if (stderr_try(text, (size_t)n, 0))
+			stderr_missed = 0;
+	}
+	if (stderr_missed > 0 || !stderr_try(data, size, WAIT_MS))
+		stderr_missed++;
+	pthread_mutex_unlock(&stderr_lock);
+}
+
+/*
  * Lines contain names of processes and files.  skep_utf8_shown() writes their control characters as \xNN, so that no
  * name can move the terminal's cursor or fake a line.
  */
@@ -126,7 +190,7 @@ static void print_line(int level, const char *source, const char *text, size_t n
 	}
 	used += skep_utf8_shown(text, n, line + used);
 	line[used++] = '\n';
-	(void)streams_write(STDERR_FILENO, line, used); /* no message can report a broken stderr */
+	stderr_write(line, used);
 	if (line != small)
 		free(line);
 }
@@ -155,7 +219,7 @@ static bool journal_print(const struct journal_entry *entry)
 
 	pthread_mutex_lock(&journal_lock);
 	/* After a missed message, does not wait for the journal again. */
-	err = journal_try(entry, journal_missed > 0 ? 0 : JOURNAL_WAIT_MS);
+	err = journal_try(entry, journal_missed > 0 ? 0 : WAIT_MS);
 	if (err == -EAGAIN) {
 		journal_missed++;
 	} else if (err == 0 && journal_missed > 0) {

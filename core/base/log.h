@@ -24,6 +24,11 @@ struct log_place {
 void log_level(int level);    /* prints this level and more urgent ones; default SKEP_LOG_NOTICE */
 int log_level_now(void);
 void log_program(const char *name); /* prefix of each line; borrowed for ever */
+/*
+ * From now on a line waits 50 ms at most for a stderr that takes nothing: a full pipe, a terminal after Ctrl-S. Lines
+ * that it did not take are counted, and a later line tells how many. Without this call a line waits until it is taken.
+ */
+void log_hurry(void);
 void log_from(const struct log_place *, int level, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* For messages of other code (a plugin, libbpf), which has no place in skep's sources. */

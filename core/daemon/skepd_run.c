@@ -443,6 +443,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return say_tried(d, err);
 	if (err)
 		return start_exit(d, err);
+	log_hurry();
 	ready_when_swept(d);
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
 	return SKEPD_OK;

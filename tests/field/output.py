@@ -11,6 +11,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -236,6 +237,33 @@ check(status == 0 and copied == rows, "stdin: skep lake import -", (status, said
 with open(os.path.dirname(os.path.abspath(__file__)) + "/../rules/day.ndjson", "rb") as file:
     same_input("skep filter test -", [SKEP, "filter", "test", "uid == 0", "-"], file.read())
 
+def log_that_nobody_reads():
+    """skepd's stderr is a pipe that is full: skepd records all the same, and says later how many lines were lost."""
+    reading, writing = os.pipe()
+    daemon = subprocess.Popen([SKEPD, "-vv", "-c", CONF], stdout=subprocess.DEVNULL, stderr=writing)
+    said = b""
+    while b" collects: " not in said:
+        said += os.read(reading, 65536)
+    fill(writing)
+    os.set_blocking(writing, True)  # as a shell's pipe: a write(2) would wait
+    os.close(writing)
+    os.kill(daemon.pid, signal.SIGHUP)
+    testing.recorded(RECORDS)
+    status = subprocess.run([SKEP, "status"], capture_output=True)
+    said, end = b"", time.monotonic() + PATIENCE
+    while b" lost: standard error" not in said and time.monotonic() < end:
+        if select.select([reading], [], [], 0.1)[0]:
+            said += os.read(reading, 65536)
+        else:
+            os.kill(daemon.pid, signal.SIGUSR1)  # has skepd say something
+    daemon.terminate()
+    with os.fdopen(reading, "rb") as file:
+        file.read()
+    check(daemon.wait(PATIENCE) == 0 and status.returncode == 0 and
+          re.search(rb"xskepd: warning: [0-9]+ earlier lines? (is|are) lost: standard error did not accept (it|them)", said),
+          "skepd's log that nobody reads: records arrive, and the log says what it lost", (status, said[-1000:]))
+
+
 # What a skepd answers.
 CONF, LOG = WORK + "/conf", WORK + "/log"
 with open(CONF, "w") as file:
@@ -251,4 +279,12 @@ for command in (["status"], ["status", "--json"], ["plugins"], ["plugins", "--js
     alike([SKEP, *command])
 same("stderr", [SKEP, "recognize", "0"])
 testing.stop(daemon, LOG)
+
+RECORDS = WORK + "/records"
+with open(CONF) as file:
+    conf = json.load(file)
+conf["sinks"], conf["filters"] = [{"plugin": "file", "path": RECORDS}], {}
+with open(CONF, "w") as file:
+    json.dump(conf, file)
+log_that_nobody_reads()
 sys.exit(failures != 0)

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +180,86 @@ static void flood(void)
 	log_flush();
 }
 
+/* stderr of this child is a pipe now; the reading end. Fills it, so that nobody can write until somebody reads. */
+static int full_stderr(bool blocking)
+{
+	char filling[4096];
+	int fds[2];
+
+	memset(filling, 'x', sizeof(filling));
+	if (pipe2(fds, O_NONBLOCK) != 0)
+		_exit(1);
+	while (write(fds[1], filling, sizeof(filling)) > 0)
+		continue;
+	if (fcntl(fds[1], F_SETFL, blocking ? 0 : O_NONBLOCK) != 0)
+		_exit(1);
+	dup2(fds[1], STDERR_FILENO);
+	close(fds[1]);
+	return fds[0];
+}
+
+/* Reads all that is in the pipe: its end must be the text. */
+static void must_end(int fd, const char *expected)
+{
+	static char text[1 << 20];
+	size_t used = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text + used, sizeof(text) - used)) > 0)
+		used += (size_t)n;
+	if (used < strlen(expected) || memcmp(text + used - strlen(expected), expected, strlen(expected)) != 0) {
+		printf("wanted '%s', the end of %zu bytes is '%.*s'\n", expected, used,
+		       (int)(used < 200 ? used : 200), text + (used < 200 ? 0 : used - 200));
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+static void nobody_reads(bool blocking)
+{
+	int fd = full_stderr(blocking);
+
+	log_hurry();
+	for (int i = 0; i < 3; i++)
+		log_notice("lost");
+	must_end(fd, "xxx");
+	log_notice("first");
+	log_notice("second");
+	must_end(fd, "prog: warning: 3 earlier lines are lost: standard error did not accept them\n"
+		     "prog: first\nprog: second\n");
+	close(fd);
+}
+
+static void nobody_reads_either(void)
+{
+	nobody_reads(false);
+	nobody_reads(true);
+}
+
+/* One page of the pipe has room: stderr accepts the first part of a long line. */
+static void a_part_of_a_line(void)
+{
+	int fd = full_stderr(true);
+	char page[4096];
+
+	log_hurry();
+	if (read(fd, page, sizeof(page)) != sizeof(page))
+		_exit(1);
+	memset(page, 'y', sizeof(page) - 1);
+	page[sizeof(page) - 1] = '\0';
+	log_notice("%s%s", page, page);
+	must_end(fd, "yyy");
+	log_notice("next");
+	must_end(fd, "\nprog: warning: 1 earlier line is lost: standard error did not accept it\nprog: next\n");
+}
+
+static void test_nobody_reads_stderr(void **state)
+{
+	(void)state;
+	free(logged(nobody_reads_either, NO_STREAM));
+	free(logged(a_part_of_a_line, NO_STREAM));
+}
+
 static void test_rate(void **state)
 {
 	char *text = logged(flood, NO_STREAM);
@@ -292,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_odd_texts),
 		cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_nobody_reads_stderr),
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_many_sources),
 		cmocka_unit_test(test_threads),
