@@ -11,7 +11,6 @@
 #include <linux/openat2.h>
 #include <skep/hash.h>
 #include <skep/mountinfo.h>
-#include <skep/namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,6 @@
 #define MISSING_NS 60000000000u
 #define LIMIT_LEVELS 8u /* levels of the hierarchy at whose limits skep looks for one cgroup */
 #define LIMIT_READS 3u
-#define ROOT_ID 1u /* of the root of each hierarchy */
 
 struct entry {
 	struct entry *hash_next;
@@ -66,9 +64,9 @@ enum { IDS, MEMORY, CPU, HIERARCHIES };
 /* Three hierarchies: one defines the ids, one limits memory, one CPU time.  In cgroup v2 they are the same one. */
 struct hierarchy {
 	char *mount; /* its mount point; NULL: none found */
-	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */
+	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root; NULL: a probe has not named it yet */
+	uint64_t id; /* its id, if the mount was made in our cgroup namespace, where cgroups have other names; else 0 */
 	bool unified; /* cgroup v2 */
-	bool inner;   /* begins at our cgroup namespace's root, whose path in records is another one: no walk */
 	int rank;
 };
 
@@ -109,18 +107,23 @@ static int rank(unsigned of, const char *type, const char *super_options)
 
 static int set_hierarchy(struct hierarchy *h, int rank, const struct skep_mount *m)
 {
-	/* "/" is the hierarchy's root; so is "/../..", seen from a cgroup namespace, unless the hierarchy is `inner`. */
-	bool whole = strcmp(m->root, "/") == 0 || strncmp(m->root, "/..", 3) == 0;
-	char *copy = strdup(m->path), *below = strdup(whole ? "" : m->root);
+	struct hierarchy found = { .unified = strcmp(m->type, "cgroup2") == 0, .rank = rank };
+	const char *root = skep_mount_cgroup(m, m->path, &found.id);
 
-	if (!copy || !below) {
-		free(copy);
-		free(below);
+	if (!root && rank == h->rank)
+		return 0;
+	if (root)
+		found.id = 0;
+	found.mount = strdup(m->path);
+	found.root = root ? strdup(root) : NULL;
+	if (!found.mount || (root && !found.root)) {
+		free(found.mount);
+		free(found.root);
 		return -ENOMEM;
 	}
 	free(h->mount);
 	free(h->root);
-	*h = (struct hierarchy){ .mount = copy, .root = below, .unified = strcmp(m->type, "cgroup2") == 0, .rank = rank };
+	*h = found;
 	return 0;
 }
 
@@ -134,18 +137,10 @@ static void find_mounts(struct cgroups *c, const char *mountinfo)
 		for (unsigned of = 0; !err && of < HIERARCHIES; of++) {
 			int r = rank(of, m.type, m.super_options);
 
-			if (r > c->of[of].rank)
+			if (r > c->of[of].rank || (r == c->of[of].rank && r > 0 && !c->of[of].root))
 				err = set_hierarchy(&c->of[of], r, &m);
 		}
 	skep_mountinfo_close(&file);
-}
-
-static bool is_inner(const struct hierarchy *h)
-{
-	struct stat st;
-
-	return h->mount && !skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) && stat(h->mount, &st) == 0 &&
-	       st.st_ino != ROOT_ID;
 }
 
 struct cgroups *cgroups_new(const char *mountinfo)
@@ -156,7 +151,6 @@ struct cgroups *cgroups_new(const char *mountinfo)
 		return NULL;
 	c->key = skep_hash_key_new(); /* a user who may create cgroups could otherwise choose colliding ids */
 	find_mounts(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
-	c->of[IDS].inner = !mountinfo && is_inner(&c->of[IDS]);
 	return c;
 }
 
@@ -250,10 +244,19 @@ static struct entry *find(struct cgroups *c, uint64_t id)
 	return e;
 }
 
+/* A probe names the cgroup at the root of a hierarchy that was mounted in our cgroup namespace. */
+static void learn_root(struct cgroups *c, uint64_t id, const char *path, uint32_t len)
+{
+	for (struct hierarchy *h = c->of; h < c->of + HIERARCHIES; h++)
+		if (h->mount && !h->root && h->id == id)
+			h->root = strndup(path, len);
+}
+
 static void learn(struct cgroups *c, uint64_t id, const char *path, uint32_t len)
 {
 	struct entry *e = find(c, id);
 
+	learn_root(c, id, path, len);
 	if (e && e->len == len && memcmp(e->path, path, len) == 0)
 		return;
 	if (e)
@@ -427,7 +430,7 @@ static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 	struct entry *e = id ? find(c, id) : NULL;
 	struct asked *a = asked_at(c, id);
 
-	if (e || id == 0 || !c->of[IDS].mount || c->of[IDS].inner)
+	if (e || id == 0 || !c->of[IDS].mount || !c->of[IDS].root)
 		return e;
 	if (a->id != id)
 		*a = (struct asked){ .id = id, .walk = c->begun + 1 };
@@ -503,6 +506,11 @@ uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
 	int root = -1, fd = -1;
 
 	(void)now_ns;
+	if (h->id) { /* the user's /proc has the names of our cgroup namespace, too */
+		free(full);
+		full = asprintf(&full, "%s%s", h->mount, path) < 0 ? NULL : full;
+		below = full ? full + strlen(h->mount) : "";
+	}
 	if (full)
 		root = open(h->mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	below += strspn(below, "/");

@@ -71,11 +71,19 @@ static void on_slice(struct skep_instance *inst, void *arg)
 		end_pass(st);
 }
 
+static void named(struct cgroup_state *st, uint64_t id, const struct skep_str *path)
+{
+	if (path->len > 0 && cgroup_mounts_name(&st->reader.mounts, id, path))
+		cgroup_say_signals(st->inst, st);
+}
+
 static void on_live(void *arg, uint64_t id, const struct skep_str *path)
 {
 	struct cgroup_state *st = arg;
 	struct group *g = group_find(&st->groups, id);
 
+	if (path)
+		named(st, id, path);
 	if (!g && path && path->len > 0) {
 		g = group_add(&st->groups, &st->reader, id, path->ptr, path->len);
 		if (!g) {
@@ -194,6 +202,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 	if (e->id == 0 || path.len == 0)
 		return;
 	st->host->cgroup_known(st->inst, e->id, &path);
+	named(st, e->id, &path);
 	switch (e->type) {
 	case CGROUP_BEGUN:
 	case CGROUP_RENAMED:

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,8 @@ static char *by_process(const struct cgroup_reader *r, const char *procs, const 
 	uint64_t pid;
 	int err;
 
-	if (read_path(procs, text, sizeof(text)) || cgroup_number(text, &pid) || pid == 0 ||
+	/* In a cgroup namespace /proc/PID/cgroup has other names than mounts. */
+	if (!skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) || read_path(procs, text, sizeof(text)) || cgroup_number(text, &pid) || pid == 0 ||
 	    asprintf(&file, "%s/proc/%llu/cgroup", r->root, (unsigned long long)pid) < 0)
 		return NULL;
 	err = read_path(file, text, sizeof(text));

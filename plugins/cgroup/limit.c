@@ -82,16 +82,18 @@ void cgroup_limits_read(struct cgroup_reader *r, const struct cgroup_files *f, s
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		const struct cgroup_mount *m = &r->mounts.of[of[i]];
-		size_t top = m->at ? strlen(m->at) : 0, len = f->dir[of[i]] ? strlen(f->dir[of[i]]) : 0;
+		/* The hierarchy's root has no limits; another cgroup at the mount's root has. */
+		size_t top = m->top ? strlen(m->at) + (*m->top == '\0') : 0;
+		size_t len = f->dir[of[i]] ? strlen(f->dir[of[i]]) : 0;
 		char *dir;
 
-		if (len <= top) /* the root has no limits */
+		if (len == 0 || len < top)
 			continue;
 		dir = malloc(len + sizeof("/memory.limit_in_bytes"));
 		if (!dir)
 			continue;
 		strcpy(dir, f->dir[of[i]]);
-		while (strlen(dir) > top) {
+		while (strlen(dir) >= top) {
 			limits_at(dir, of[i], m->version, &limits);
 			*strrchr(dir, '/') = '\0';
 		}

@@ -181,12 +181,18 @@ void cgroup_say_signals(struct skep_instance *inst, struct cgroup_state *st)
 		{ "cgroup.cpu.throttling", "cpu.stat of cgroup v1", "cpu.stat of cgroup v2", "no cpu controller",
 		  CTL_CPU },
 	};
+	static const char unnamed[] = "mounted in skep's cgroup namespace, and no event has named its root yet; mount the "
+				      "host's /sys/fs/cgroup, or use the host's cgroup namespace";
 	const struct cgroup_mount *of = st->reader.mounts.of;
+	const char *cpu = of[CTL_CPUACCT].top ? "cpuacct.* of cgroup v1" : "cpu.stat of cgroup v2";
+	const struct cgroup_mount *usage = &of[of[CTL_CPUACCT].at || of[CTL_CPU].version != 2 ? CTL_CPUACCT : CTL_CPU];
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		const struct cgroup_mount *m = &of[signals[i].in];
 
-		if (m->at && m->version == 1 && signals[i].in == CTL_IO)
+		if (m->at && !m->top)
+			say(inst, st, signals[i].name, SKEP_SIGNAL_MISSING, "", unnamed);
+		else if (m->at && m->version == 1 && signals[i].in == CTL_IO)
 			say(inst, st, signals[i].name, SKEP_SIGNAL_PARTIAL, signals[i].v1,
 			    "since Linux 6.10 v1 counts only devices that have a blkio.throttle limit");
 		else if (m->at)
@@ -195,14 +201,15 @@ void cgroup_say_signals(struct skep_instance *inst, struct cgroup_state *st)
 		else
 			say(inst, st, signals[i].name, SKEP_SIGNAL_MISSING, "", signals[i].why);
 	}
-	if (of[CTL_CPUACCT].at || (of[CTL_CPU].at && of[CTL_CPU].version == 2))
-		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_OK,
-		    of[CTL_CPUACCT].at ? "cpuacct.* of cgroup v1" : "cpu.stat of cgroup v2", NULL);
+	if (usage->top)
+		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_OK, cpu, NULL);
 	else
-		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_MISSING, "", "no cpuacct controller");
+		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_MISSING, "", usage->at ? unnamed : "no cpuacct controller");
 	if (!of[CTL_PRESSURE].at)
 		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "",
 		    "cgroup v1 has no pressure, and v2 is not mounted");
+	else if (!of[CTL_PRESSURE].top)
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "", unnamed);
 	else if (access("/proc/pressure", F_OK))
 		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "",
 		    "a kernel without CONFIG_PSI, or booted with psi=0");

@@ -51,16 +51,27 @@ static bool has_word(const char *list, const char *word)
 
 static int set_mount(struct cgroup_mount *m, const char *root, const struct skep_mount *found, int version)
 {
-	bool whole = strcmp(found->root, "/") == 0 || strncmp(found->root, "/..", 3) == 0;
-	char *full, *below = strdup(whole ? "" : found->root);
+	struct cgroup_mount new = { .version = version };
+	const char *top;
 
-	if (!below || asprintf(&full, "%s%s", root, found->path) < 0) {
-		free(below);
+	if (asprintf(&new.at, "%s%s", root, found->path) < 0)
+		return -ENOMEM;
+	top = skep_mount_cgroup(found, new.at, &new.id);
+	if (!top && m->at) {
+		free(new.at); /* it is no better than the other one */
+		return 0;
+	}
+	if (top) {
+		new.id = 0;
+		new.top = strdup(top);
+	}
+	if (top && !new.top) {
+		free(new.at);
 		return -ENOMEM;
 	}
 	free(m->at);
 	free(m->top);
-	*m = (struct cgroup_mount){ .at = full, .top = below, .version = version };
+	*m = new;
 	return 0;
 }
 
@@ -93,7 +104,8 @@ static int take_mount(const char *root, int version, const struct skep_mount *fo
 	for (int c = 0; c < CONTROLLERS && !err; c++) {
 		struct cgroup_mount *m = &ret->of[c];
 
-		if (m->at) /* any mount works; a controller is in one hierarchy only */
+		/* Any mount works whose root has a name; a controller is in one hierarchy only. */
+		if (m->top || (m->at && m->version != version))
 			continue;
 		/* cpu.stat counts time without the controller too, but v1's file is better where it exists */
 		if (version == 2 ? names[c].v2 && (*names[c].v2 == '\0' || c == CTL_CPU || has_word(v2, names[c].v2))
@@ -151,11 +163,24 @@ void cgroup_mounts_free(struct cgroup_mounts *m)
 	}
 }
 
+bool cgroup_mounts_name(struct cgroup_mounts *mounts, uint64_t id, const struct skep_str *path)
+{
+	bool named = false;
+
+	for (struct cgroup_mount *m = mounts->of; m < mounts->of + CONTROLLERS; m++) {
+		if (!m->at || m->top || m->id != id)
+			continue;
+		m->top = strndup(path->ptr, path->len);
+		named |= m->top != NULL;
+	}
+	return named;
+}
+
 int cgroup_mount_path(const struct cgroup_mount *m, const char *path, const char *file, char **ret)
 {
-	size_t top = m->at ? strlen(m->top) : 0;
+	size_t top = m->top ? strlen(m->top) : 0;
 
-	if (!m->at || strncmp(path, m->top, top) != 0 || (path[top] && path[top] != '/'))
+	if (!m->top || strncmp(path, m->top, top) != 0 || (path[top] && path[top] != '/'))
 		return -ENOENT;
 	path += top;
 	if (strcmp(path, "/") == 0)

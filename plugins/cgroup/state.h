@@ -73,7 +73,8 @@ extern const char *const cgroup_controller_names[CONTROLLERS];
 
 struct cgroup_mount {
 	char *at;        /* its mount, behind the option root; NULL: no such controller */
-	char *top;       /* the cgroup at the mount's root: "" for the hierarchy's root */
+	char *top;       /* the cgroup at the mount's root: "" for the hierarchy's root; NULL: no event has named it yet */
+	uint64_t id;     /* its id, if the mount was made in our cgroup namespace, where cgroups have other names; else 0 */
 	int version;     /* 1 or 2 */
 };
 
@@ -86,6 +87,8 @@ struct cgroup_mounts {
 /* root: prefix of all paths, "" except in tests. 0, -ENOENT: no cgroups are mounted; another -errno. */
 int cgroup_mounts_find(const char *root, struct cgroup_mounts *ret);
 void cgroup_mounts_free(struct cgroup_mounts *);
+/* The path of a cgroup that may be at the root of mounts. true: it is, and now they have a name. */
+bool cgroup_mounts_name(struct cgroup_mounts *, uint64_t id, const struct skep_str *path);
 /* The folder of a cgroup, or of a file in it (NULL: none). -ENOENT: outside of the mount. To be freed. */
 int cgroup_mount_path(const struct cgroup_mount *, const char *path, const char *file, char **ret);
 

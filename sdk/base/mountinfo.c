@@ -4,10 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <skep/mountinfo.h>
+#include <skep/namespaces.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#define CGROUP_ROOT_ID 1u /* of the root of each hierarchy: cgroup_setup_root() (kernel/cgroup/cgroup.c) */
 
 static bool number(const char *at, char **ret_end, uint32_t *ret)
 {
@@ -81,6 +87,19 @@ bool skep_mount_has(const char *options, const char *name)
 			return true;
 	}
 	return false;
+}
+
+const char *skep_mount_cgroup(const struct skep_mount *m, const char *at, uint64_t *ret_id)
+{
+	struct statfs fs;
+	struct stat st;
+
+	*ret_id = 0;
+	if (skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) || statfs(at, &fs) || stat(at, &st) ||
+	    (fs.f_type != CGROUP_SUPER_MAGIC && fs.f_type != CGROUP2_SUPER_MAGIC))
+		return strcmp(m->root, "/") == 0 ? "" : m->root;
+	*ret_id = st.st_ino;
+	return st.st_ino == CGROUP_ROOT_ID ? "" : NULL;
 }
 
 int skep_mountinfo_open(struct skep_mountinfo *ret, int dir, const char *path)

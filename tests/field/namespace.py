@@ -233,6 +233,55 @@ def skepds_inside():
           done)
 
 
+def usage(path):
+    """What the probe cgroup has recorded of this cgroup."""
+    return [r for r in testing.records(RECORDS, "cgroup") if r["cgroup"] == path]
+
+
+def container():
+    """skepd in a container with its own hierarchy: it samples the container's cgroups, and no cgroup outside that
+    has the same name as one inside."""
+    name = f"/skep-test-{os.getpid()}"
+    inner = ["sh", "-c", f'echo $$ > {HIERARCHY}{name}/cgroup.procs && exec "$@"', "sh", *CONTAINER]
+    limit = "memory.max" if KIND == "cgroup2" else "memory.limit_in_bytes"
+    twin = f"/twin-of-{os.getpid()}"
+    if KIND == "cgroup2":
+        with open(HIERARCHY + "/cgroup.subtree_control", "w") as file:
+            file.write("+memory")
+    folders = [HIERARCHY + name, HIERARCHY + name + twin, HIERARCHY + twin]
+    for folder in folders:
+        os.mkdir(folder)
+    with open(f"{HIERARCHY}{name}/{limit}", "w") as file:
+        file.write(str(512 << 20))
+    if os.path.exists(RECORDS):
+        os.unlink(RECORDS)
+    with open(CONF) as file:
+        conf = json.load(file)
+    conf["probes"].append({"plugin": "cgroup"})
+    with open(CONF, "w") as file:
+        json.dump(conf, file)
+    sleepers = []
+    try:
+        with skepd(inner) as (pid, _):
+            for folder in (folders[0], folders[2]):
+                sleepers.append(subprocess.Popen(["sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec sleep 1000']))
+            found = testing.until(lambda: [r for r in usage(name) if r.get("memory_bytes")], "a sample of the container")
+            check("skepd in a container with its own hierarchy: the container's memory and limit",
+                  found[-1]["memory_limit_bytes"] == 512 << 20, found[-1])
+            testing.recorded(RECORDS)
+            check("it samples no cgroup outside by the figures of one inside", not usage(twin), usage(twin))
+            said = json.loads(subprocess.run([SKEP, "plugins", "cgroup", "--json"], capture_output=True, check=True).stdout)
+            check("it says that it reads the memory of cgroups",
+                  [s["state"] for s in said["signals"] if s["name"] == "cgroup.memory"] == ["ok"], said)
+            for sleeper in sleepers:
+                sleeper.kill()
+                sleeper.wait()
+    finally:
+        for folder in reversed(folders):
+            testing.until(lambda: not open(folder + "/cgroup.procs").read(), "the end of a cgroup's processes")
+            os.rmdir(folder)
+
+
 def asked(request):
     """skepd's answer to this client, a process of the initial pid namespace."""
     with socket.socket(socket.AF_UNIX) as client:
@@ -263,5 +312,6 @@ configure()
 beside_skepd()
 runs_beside()
 skepds_inside()
+container()
 skepd_in_pid()
 sys.exit(testing.failures != 0)
