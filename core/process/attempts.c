@@ -49,15 +49,13 @@ static bool grow(struct attempts *a)
 /* The slot of the hash, with room for it.  NULL: too many tasks, no memory. */
 static struct slot *slot_for(struct attempts *a, uint64_t hash)
 {
-	struct slot *slot;
+	struct slot *slot = a->room ? slot_of(a, hash) : NULL;
 
-	if (2 * (a->n + 1) > a->room && !grow(a))
+	if (slot && slot->hash)
+		return slot;
+	if (a->n == ATTEMPTS_MOST || (2 * (a->n + 1) > a->room && !grow(a)))
 		return NULL;
 	slot = slot_of(a, hash);
-	if (slot->hash)
-		return slot;
-	if (a->n == ATTEMPTS_MOST)
-		return NULL;
 	slot->hash = hash;
 	a->n++;
 	return slot;

@@ -7,7 +7,7 @@
 
 #include <skep/record.h>
 
-#define ATTEMPTS_MOST 65536u /* different tasks of one run; 1 MiB */
+#define ATTEMPTS_MOST 65536u /* different tasks of one run; 2 MiB */
 
 struct attempts;
 
