@@ -98,8 +98,11 @@ static int read_link(int dir, const char *name, struct filter_process *p, enum r
 
 	if (len <= 0 || len == (ssize_t)sizeof(path))
 		return 0;
-	/* The kernel appends it when the file has been deleted or replaced. */
-	if (len > (ssize_t)sizeof(deleted) &&
+	/*
+	 * The kernel appends it when the file has been deleted or replaced: mostly since the exec, whose record has the
+	 * path alone. A file in memory never had another name.
+	 */
+	if (len > (ssize_t)sizeof(deleted) && strncmp(path, "/memfd:", sizeof("/memfd:") - 1) != 0 &&
 	    memcmp(path + len - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
 		len -= (ssize_t)sizeof(deleted) - 1;
 	return process_text(p, field, path, (size_t)len);
