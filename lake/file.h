@@ -90,6 +90,9 @@ void lake_totals_add(struct lake_totals *to, const struct lake_totals *);
 bool lake_is_image(const struct lake_process *);
 bool lake_has_failed(const struct lake_process *);
 
+/* check.c: SQLite's check of all pages. *ret_problem: NULL, or what it found, for the caller to free. 0 or -errno. */
+int lake_check_pages(struct lake_file *, char **ret_problem);
+
 /* Copies a text column to the arena; "" for NULL. NULL: no memory. */
 const char *lake_text(sqlite3_stmt *, int column, struct arena *);
 /* Copies "a\0b\0" to the arena as a NULL-terminated list. NULL: no memory. */

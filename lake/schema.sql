@@ -8,6 +8,8 @@
 -- *_boot_ns are boot time, as they stand in a upid.  Strings that repeat are numbers of
 -- dict, 0 = "".  run = 0: no run.  A NULL number: its record had no such field.
 
+-- rows_summed: records that only the sums have, as their users had spent their budgets; other_days: rollup_day also has
+-- the days of a removed file.
 CREATE TABLE meta (
 	key TEXT PRIMARY KEY,
 	value TEXT NOT NULL

@@ -42,6 +42,32 @@ struct lake_status {
 int lake_status(struct lake *, bool rows, struct lake_status **ret, char *why, size_t why_size);
 struct lake_status *lake_status_free(struct lake_status *);
 
+#define LAKE_CHECK_SHOWN 20
+
+/* A sum that is kept, and what the rows have. */
+struct lake_difference {
+	const char *table, *column; /* static */
+	char *of;                   /* "run r1, task align, tool bwa" */
+	uint64_t kept, rows;
+};
+
+struct lake_check {
+	char *name;
+	char *problem; /* NULL: none; else that it is damaged or cannot be read, and what to do */
+	uint64_t runs, images;
+	uint64_t summed;        /* records that only the sums have: their users had spent their budgets */
+	uint64_t n_differences; /* of sums from their rows */
+	size_t n_shown;
+	struct lake_difference shown[LAKE_CHECK_SHOWN];
+};
+/*
+ * Checks the pages of file i of the lake (as in lake_vacuum), that each row finds the rows that it names, and that the
+ * sums agree with the rows. Reads the whole file, in one transaction: a writer goes on meanwhile, and its -wal grows. 0,
+ * and the caller ends *ret; or -errno; -ENODATA: there is no file i.
+ */
+int lake_check(struct lake *, size_t i, struct lake_check *ret, char *why, size_t why_size);
+void lake_check_end(struct lake_check *);
+
 struct lake_vacuum {
 	char *name;
 	char *problem;         /* NULL: none; else what the check found, or why a step failed, and what to do */

@@ -18,7 +18,6 @@
 #include "lake/status.h"
 
 #define STEP_PAGES   "128" /* of 8 KiB: about 2 ms in a step, and 1 MiB of -wal */
-#define CHECK_LINES  "10"
 #define INCREMENTAL  2 /* PRAGMA auto_vacuum */
 
 struct work {
@@ -72,25 +71,6 @@ static int number(struct work *w, const char *sql, int64_t *ret)
 		*ret = sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
 	return rc == SQLITE_ROW ? 0 : problem(w->of, w->path, sqlite3_errmsg(w->sql), "nothing was changed in it");
-}
-
-/* Reads all pages, in a reader's transaction: a writer goes on meanwhile, and its -wal grows. */
-static int check(struct lake_file *f, struct lake_vacuum *of)
-{
-	sqlite3_stmt *s = NULL;
-	int rc, err = lake_file_prepare(f, "PRAGMA integrity_check(" CHECK_LINES ")", &s);
-
-	while (!err && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-		const char *line = (const char *)sqlite3_column_text(s, 0);
-
-		if (!line || strcmp(line, "ok") != 0)
-			err = problem(of, f->path, line ? line : "out of memory",
-				      "it is damaged: to save its readable rows see \"Damaged files\" in skep-lake(7)");
-	}
-	if (!err && rc != SQLITE_DONE)
-		err = lake_file_error(f, rc);
-	sqlite3_finalize(s);
-	return err;
 }
 
 static int timed(struct work *w, const char *sql)
@@ -160,7 +140,7 @@ int lake_vacuum(struct lake *l, size_t i, struct lake_vacuum *ret, char *why_tex
 	w.path = path;
 	err = lake_file_open(l, l->months[i], &why, &f);
 	if (!err) {
-		err = check(&f, &of);
+		err = lake_check_pages(&f, &of.problem);
 		lake_file_close(&f);
 	}
 	if (err && err != -ENOMEM) {

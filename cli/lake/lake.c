@@ -13,7 +13,8 @@
 
 static const struct command_option words[] = {
 	{ "status", .help = "what the lake holds: files, bytes, runs, rows, growth, damage (the default)" },
-	{ "vacuum", .help = "check each file, and give the space of removed rows back; skepd may run meanwhile" },
+	{ "check", .help = "check each file, and that the sums agree with the rows; reads all of it; skepd may run meanwhile" },
+	{ "vacuum", .help = "check the pages of each file, and give the space of removed rows back; skepd may run meanwhile" },
 	{ "export", .help = "write rows of runs, tasks, processes or samples, for other programs: NDJSON, CSV, Parquet" },
 	{ "import", .help = "write the runs of files of `export --what all` into a lake" },
 	{ "init", .help = "make the lake's tables in ClickHouse" },
@@ -21,11 +22,11 @@ static const struct command_option words[] = {
 };
 
 static const struct command_option options[] = {
-	{ "lake", .value = "PATH", .help = "status, vacuum, export, import: the lake (default: $SKEP_LAKE, else "
+	{ "lake", .value = "PATH", .help = "status, check, vacuum, export, import: the lake (default: $SKEP_LAKE, else "
 					   "the lake of ~/.config/skep/skep.conf, else as root /var/lib/skep/lake, "
 					   "else ~/.local/share/skep/lake); export also reads clickhouse://HOST/DATABASE",
 	  COMMAND_AT(struct lake_options, lake) },
-	{ "json", .help = "status: print a JSON object, for programs", COMMAND_AT(struct lake_options, json) },
+	{ "json", .help = "status, check: print a JSON object, for programs", COMMAND_AT(struct lake_options, json) },
 	{ "rows", .help = "status: count the rows of each table, too; that reads a large part of the lake",
 	  COMMAND_AT(struct lake_options, rows) },
 	{ "what", .value = "ROWS", .help = "export: processes (default; an image of a process each), tasks, runs, samples, ledger; "
@@ -70,21 +71,22 @@ const struct command cmd_lake = {
 	.words = words,
 	.options = options,
 	.notes =
-		"status and vacuum read the local lake, and exit with 1 when a file is damaged or cannot be read. The options from --clickhouse on go with init: "
+		"status, check and vacuum read the local lake, and exit with 1 when a file is damaged or cannot be read, or when check finds a sum that differs from its rows. The options from --clickhouse on go with init: "
 		"running it again changes nothing. The sink \"clickhouse\" fills the tables, see skep-clickhouse(7).\n",
 	.most = -1,
 	.run = run_lake,
 };
 
 /* Which options go with which words. */
-enum { OF_LAKE = 1, OF_STATUS = 2, OF_EXPORT = 4, OF_INIT = 8, OF_FILES = 16 };
+enum { OF_LAKE = 1, OF_STATUS = 2, OF_EXPORT = 4, OF_INIT = 8, OF_FILES = 16, OF_JSON = 32 };
 
 static const struct {
 	unsigned bit;
 	const char *goes;
 } groups[] = {
-	{ OF_LAKE, "--lake goes with status, vacuum, export and import" },
-	{ OF_STATUS, "--json and --rows go with status" },
+	{ OF_LAKE, "--lake goes with status, check, vacuum, export and import" },
+	{ OF_JSON, "--json goes with status and check" },
+	{ OF_STATUS, "--rows goes with status" },
 	{ OF_EXPORT, "--what, --format, --output, --run, --pipeline, --since and --until go with export" },
 	{ OF_INIT, "--clickhouse, --print and --keep go with init: skep lake init --clickhouse URL" },
 };
@@ -94,7 +96,8 @@ static const struct {
 	unsigned takes;
 	int (*run)(const struct lake_options *);
 } runs[] = {
-	{ "status", OF_LAKE | OF_STATUS, lake_command_status },
+	{ "status", OF_LAKE | OF_STATUS | OF_JSON, lake_command_status },
+	{ "check", OF_LAKE | OF_JSON, lake_command_check },
 	{ "vacuum", OF_LAKE, lake_command_vacuum },
 	{ "export", OF_LAKE | OF_EXPORT, lake_command_export },
 	{ "import", OF_LAKE | OF_FILES, lake_command_import },
@@ -106,7 +109,8 @@ static unsigned given(const struct lake_options *o)
 	unsigned bits = 0;
 
 	bits |= o->lake ? OF_LAKE : 0;
-	bits |= o->json || o->rows ? OF_STATUS : 0;
+	bits |= o->json ? OF_JSON : 0;
+	bits |= o->rows ? OF_STATUS : 0;
 	bits |= o->what || o->format || o->output || o->run || o->pipeline || o->since || o->until ? OF_EXPORT : 0;
 	bits |= o->http.url || o->print || o->keep != LAKE_KEEP_AS_IS ? OF_INIT : 0;
 	return bits;

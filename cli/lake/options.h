@@ -30,6 +30,7 @@ int lake_command_open(const struct lake_options *, char **ret_path, struct lake 
 /* Each returns the exit status. */
 int lake_command_init(const struct lake_options *);
 int lake_command_status(const struct lake_options *);
+int lake_command_check(const struct lake_options *);
 int lake_command_vacuum(const struct lake_options *);
 int lake_command_export(const struct lake_options *);
 int lake_command_import(const struct lake_options *);

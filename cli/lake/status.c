@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
@@ -185,6 +186,46 @@ static void print_bounds(const struct lake_status *s, const struct bounds *b, co
 		       b->known ? ", and skepd removes the oldest file" : "");
 }
 
+/* The file that retention removes first: the oldest one, and never the only one. NULL: none. */
+static const struct lake_file_status *first_to_go(const struct lake_status *s)
+{
+	const struct lake_file_status *first = NULL;
+
+	for (size_t i = 1; i < s->n_files; i++)
+		if (!strstr(s->files[i].name, ".corrupt-"))
+			first = &s->files[i];
+	return first;
+}
+
+/* The moment from which max_age lets retention remove the file: its month's end or its last write, and the age. 0: never. */
+static uint64_t too_old_ns(const struct lake_file_status *f, const struct bounds *b)
+{
+	unsigned year, month;
+	struct tm tm = { .tm_mday = 1 };
+	uint64_t end;
+
+	if (!b->max_age_ns || sscanf(f->name, "lake-%4u-%2u", &year, &month) != 2)
+		return 0;
+	tm.tm_year = (int)year - 1900;
+	tm.tm_mon = (int)month; /* of the month after it */
+	end = (uint64_t)timegm(&tm) * 1000000000;
+	return (end > f->last_ns ? end : f->last_ns) + b->max_age_ns;
+}
+
+static void print_next(const struct lake_status *s, const struct bounds *b)
+{
+	const struct lake_file_status *f = first_to_go(s);
+	char size[HUMAN_SIZE], date[HUMAN_SIZE];
+	uint64_t old;
+
+	if (!b->known || !f)
+		return;
+	old = too_old_ns(f, b);
+	printf("  next       %s (%s) goes first: %s%s%s%s\n", f->name, human_bytes(f->bytes + f->wal_bytes, 0, size),
+	       b->max_bytes ? "at the bound" : "", b->max_bytes && old ? ", or " : "", old ? "by its age on " : "",
+	       old ? human_date(old, HUMAN_DATE, date) : "");
+}
+
 static int print_files(const struct lake_status *s)
 {
 	static const struct table_column columns[] = {
@@ -243,6 +284,7 @@ static int print_text(const char *path, const struct lake_status *s, const struc
 		       human_count(sum.bytes / sum.processes, each));
 	printf("%s\n", sum.problems ? " in the files that can be read" : "");
 	print_bounds(s, b, &sum);
+	print_next(s, b);
 	if (*missing)
 		printf("  months     no file of %s: nothing was recorded, or the file was removed\n", missing);
 	if (rows)
@@ -289,7 +331,8 @@ static json_t *file_json(const struct lake_file_status *f, bool count)
 static int print_json(const char *path, const struct lake_status *s, const struct bounds *b, bool rows)
 {
 	const struct sums sum = sum_up(s);
-	json_t *files = json_array(), *missing = json_array(), *bounds;
+	json_t *files = json_array(), *missing = json_array(), *bounds, *next;
+	const struct lake_file_status *first = b->known ? first_to_go(s) : NULL;
 	bool disk;
 	double days = days_left(s, b, sum.bytes, &disk);
 	char *months = missing ? months_missing(s, missing) : NULL;
@@ -299,14 +342,17 @@ static int print_json(const char *path, const struct lake_status *s, const struc
 	bounds = b->known ? json_pack("{s:I, s:I, s:I, s:s}", "max_bytes", (json_int_t)b->max_bytes, "min_free_bytes",
 				     (json_int_t)b->min_free, "max_age_ns", (json_int_t)b->max_age_ns, "file", CONFIG_FILE)
 			 : json_null();
+	next = first ? json_pack("{s:o, s:I, s:o}", "name", json_out_string(first->name), "bytes",
+				 (json_int_t)(first->bytes + first->wal_bytes), "too_old", json_out_time(too_old_ns(first, b)))
+		     : json_null();
 	free(months);
 	return json_out_write(
-		json_pack("{s:o, s:b, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "path", json_out_string(path),
+		json_pack("{s:o, s:b, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "path", json_out_string(path),
 			  "partial", sum.problems > 0, "bytes", (json_int_t)sum.bytes, "runs", (json_int_t)sum.runs, "processes",
 			  known(!sum.unknown, sum.processes), "bytes_a_process",
 			  known(!sum.unknown && sum.processes, sum.processes ? sum.bytes / sum.processes : 0),
 			  "disk_free_bytes", (json_int_t)s->fs_free_bytes,
-			  "bounds", bounds, "growth",
+			  "bounds", bounds, "next_removed", next, "growth",
 			  s->growth_days ? json_pack("{s:i, s:I}", "days", (int)s->growth_days, "bytes_a_day",
 						     (json_int_t)s->growth_bytes_a_day)
 					 : json_null(),
@@ -327,7 +373,7 @@ int lake_command_open(const struct lake_options *o, char **ret_path, struct lake
 		return rc;
 	if (lake_is_address(path)) {
 		rc = skep_fail("lake", SKEP_EXIT_RUNTIME,
-			       "%s: status and vacuum are for a lake of files; ask ClickHouse: SELECT table, sum(rows), "
+			       "%s: status, check and vacuum are for a lake of files; ask ClickHouse: SELECT table, sum(rows), "
 			       "sum(bytes_on_disk) FROM system.parts WHERE active GROUP BY table", path);
 		free(path);
 		return rc;

@@ -43,6 +43,8 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_SEEN_FIND] = "SELECT 1 FROM batch_seen WHERE key = ?1",
 	[DB_SEEN_ADD] = "INSERT INTO batch_seen (key, time_ns) VALUES (?1, ?2)",
 	[DB_SEEN_PRUNE] = "DELETE FROM batch_seen WHERE rowid <= ?1",
+	[DB_SUMMED_ADD] = "INSERT INTO meta (key, value) VALUES ('rows_summed', ?1) "
+			  "ON CONFLICT (key) DO UPDATE SET value = value + excluded.value",
 	[DB_FACET_ADD] = "INSERT OR IGNORE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
 	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
 	[DB_ROLLUP_TOOL] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
@@ -401,6 +403,17 @@ int db_seen(struct db *db, const char *key, bool *ret_seen)
 		return err;
 	*ret_seen = !err;
 	return 0;
+}
+
+int db_summed_add(struct db *db, uint32_t n)
+{
+	sqlite3_stmt *s;
+	int err = db_statement(db, DB_SUMMED_ADD, &s);
+
+	if (err)
+		return err;
+	sqlite3_bind_int64(s, 1, n);
+	return db_run_statement(db, s, "noting records that are summed");
 }
 
 int db_seen_add(struct db *db, const char *key, int64_t time_ns)

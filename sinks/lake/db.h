@@ -41,6 +41,7 @@ enum db_statement {
 	DB_SEEN_FIND,
 	DB_SEEN_ADD,
 	DB_SEEN_PRUNE,
+	DB_SUMMED_ADD,
 	DB_FACET_ADD,
 	DB_RECORD_ADD,
 	DB_ROLLUP_TOOL,
@@ -90,6 +91,8 @@ void db_rollback(struct db *);
 
 int db_seen(struct db *, const char *key, bool *ret_seen);
 int db_seen_add(struct db *, const char *key, int64_t time_ns);
+/* Notes in the file that it has n records in its sums alone. */
+int db_summed_add(struct db *, uint32_t n);
 /* Returns the dictionary's id of a string, and adds a new string. */
 int db_dict(struct db *, const char *s, size_t n, int64_t *ret_id);
 /* The same for a place (idcache.h). */

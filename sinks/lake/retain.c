@@ -48,6 +48,7 @@ static const char keep_days[] = "CREATE TEMP TABLE kept AS SELECT day, p.s pipel
 	     "JOIN old.dict t ON t.id = CASE rest WHEN 1 THEN 0 ELSE r.tool END GROUP BY 1, 2, 3;"
 	     "BEGIN;" /* remove_one() has locked the old file already */
 	     "INSERT INTO main.batch_seen (key, time_ns) SELECT k, 0 FROM temp.mark;"
+	     "INSERT OR IGNORE INTO main.meta (key, value) VALUES ('other_days', '1');"
 	     "INSERT OR IGNORE INTO main.dict (s) SELECT pipeline FROM kept UNION SELECT tool FROM kept;"
 	     "INSERT INTO main.rollup_day (day, pipeline, tool, " EACH(
 		     NAME) "rss_max_bytes) "

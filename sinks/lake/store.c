@@ -448,6 +448,8 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	}
 	if (!err && !seen)
 		err = ingest_finish(&s->ingest, db);
+	if (!err && s->ingest.refused > refused)
+		err = db_summed_add(db, s->ingest.refused - refused);
 	if (!err && !seen && batch->key)
 		err = db_seen_add(db, batch->key, now_ns());
 	if (!err)

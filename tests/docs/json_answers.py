@@ -100,6 +100,7 @@ with tempfile.TemporaryDirectory(prefix="skep-json.") as work:
         pairs = [[i] for i in ids[:4] if path == lake] + [[ids[0], i] for i in ids[:4]]
         valid("diff", [json.loads(ask("diff", *at, *p, "--json")) for p in pairs], "diff")
         valid("lake-status", [json.loads(ask("lake", "status", *at, "--json", *rows)) for rows in ([], ["--rows"])], "lake status")
+        valid("lake-check", [json.loads(ask("lake", "check", *at, "--json"))], "lake check")
         for what in ("runs", "tasks", "processes", "samples", "ledger"):
             rows = lines(ask("lake", "export", *at, "--what", what))
             if rows or (path == real and what in ("runs", "processes", "samples", "ledger")):
@@ -119,6 +120,7 @@ with tempfile.TemporaryDirectory(prefix="skep-json.") as work:
     with open(f"{lake}/lake-2026-10.db", "ab") as f:
         f.truncate(20000)
     valid("lake-status", [json.loads(ask("lake", "status", "--lake", lake, "--json", status=1))], "status of a damaged lake")
+    valid("lake-check", [json.loads(ask("lake", "check", "--lake", lake, "--json", status=1))], "check of a damaged lake")
 
     # the comparison finds each planted difference
     show = validator("show")

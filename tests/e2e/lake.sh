@@ -49,17 +49,48 @@ contains "the text" "$work/out" "90 runs, 2,700 processes"
 contains "bounds that no configuration names" "$work/out" "bounds     not known"
 ask 0 lake vacuum
 same "vacuum: every file" 4 "$(grep -c 'in order' "$work/out")"
+ask 0 lake check
+same "check: every file" 4 "$(grep -c 'in order: .*; the sums agree with the rows$' "$work/out")"
+
+# another program has changed rows or sums: check names the file, the row and both figures
+changed() { # TABLE COLUMN SQL
+	cp "$work/whole/lake-2026-10.db" "$october"
+	sql "$october" "$3"
+	ask 1 lake check
+	contains "check after $3" "$work/err" "$october: its sums do not agree with its rows"
+	same "check: only that file" 3 "$(grep -c 'in order' "$work/out")"
+	ask 1 lake check --json
+	same "check: $1, $2" True \
+		"$(of "not r['in_order'] and any(d['table'] == '$1' and d['column'] == '$2' and d['kept'] != d['rows'] for f in r['files'] for d in f['differences'])")"
+}
+changed rollup_run_tool cpu_ns "UPDATE rollup_run_tool SET cpu_ns = cpu_ns + 1 WHERE run = 3"
+changed rollup_run_tool images "DELETE FROM proc_row WHERE id = (SELECT max(id) FROM proc_row)"
+changed rollup_run processes "UPDATE rollup_run SET processes = processes - 1 WHERE run = 3"
+changed rollup_run rss_max_bytes "UPDATE rollup_run SET rss_max_bytes = rss_max_bytes + 1 WHERE run = 3"
+changed rollup_day read_bytes "UPDATE rollup_day SET read_bytes = read_bytes + 1"
+changed usage_hour capacity_ns "INSERT INTO usage_hour VALUES (0, 0, 1, 0, 1, 2, 1, 7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
+cp "$work/whole/lake-2026-10.db" "$october"
+sql "$october" "DELETE FROM proc_kind WHERE id = 1"
+ask 1 lake check
+contains "check: a row without the row that it names" "$work/err" "rows of proc_row have no proc_kind; it is damaged"
+# what a file says of itself: records that only the sums have
+cp "$work/whole/lake-2026-10.db" "$october"
+sql "$october" "INSERT INTO meta VALUES ('rows_summed', '3'); UPDATE rollup_run_tool SET images = images + 3 WHERE run = 3;
+	UPDATE rollup_run SET images = (SELECT sum(images) FROM rollup_run_tool t WHERE t.run = rollup_run.run)"
+ask 0 lake check
+contains "check: records that only the sums have" "$work/out" "and have 3 records more"
+cp "$work/whole/lake-2026-10.db" "$october"
 
 # the lake that the environment or skep.conf names is a server: no folder is taken in its place
 mkdir -p "$work/config/skep"
 echo '{"lake": "clickhouse://db.example/skep"}' >"$work/config/skep/skep.conf"
-for word in status vacuum; do
+for word in status check vacuum; do
 	SKEP_LAKE=clickhouse://db.example/skep "$SKEP" lake $word >"$work/out" 2>"$work/err"
 	same "lake $word, SKEP_LAKE has an address: exit status" 1 $?
-	contains "lake $word, SKEP_LAKE has an address" "$work/err" "clickhouse://db.example/skep: status and vacuum are for a lake of files"
+	contains "lake $word, SKEP_LAKE has an address" "$work/err" "clickhouse://db.example/skep: status, check and vacuum are for a lake of files"
 	env -u SKEP_LAKE XDG_CONFIG_HOME="$work/config" "$SKEP" lake $word >"$work/out" 2>"$work/err"
 	same "lake $word, skep.conf has an address: exit status" 1 $?
-	contains "lake $word, skep.conf has an address" "$work/err" "clickhouse://db.example/skep: status and vacuum are for a lake of files"
+	contains "lake $word, skep.conf has an address" "$work/err" "clickhouse://db.example/skep: status, check and vacuum are for a lake of files"
 done
 
 # a month is missing
