@@ -33,7 +33,7 @@
 #define EXECED   "coalesce(execed, 0) <> 0"
 #define REPLACED "coalesce(state = (SELECT id FROM dict WHERE s = 'replaced'), 0)"
 
-/* The columns of usage_hour that a host's ledger fills, and their values by a row of `record`: as in sinks/lake/usage.c. */
+/* The columns of usage_hour that a host's ledger fills, by a row of `record`: as usage_add() in sinks/lake/usage.c. */
 #define EACH_POST(M)                                                                                           \
 	M(capacity_ns, POST("cpu", REFERENCE))                                                                 \
 	M(busy_ns, POST("cpu", PART "IN ('processes', 'excluded')"))                                           \
@@ -74,8 +74,8 @@ static const char *const used[] = { EACH_POST(NAME) "runs_ns", NULL };
 enum { NEVER, SUMMED = 1, OTHER_DAYS = 2 };
 
 /*
- * A question gives a row for what differs: what it is, and for each column what is kept and what the rows have. Days are
- * compared as one where a row has no start, because the sink took the record's time.
+ * A question gives a row for what differs: what it is, and for each column what is kept and what the rows have. Where
+ * a row has no start, all days are compared as one, because the sink took the record's time.
  */
 static const struct {
 	const char *table, *sql;

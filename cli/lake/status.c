@@ -197,7 +197,7 @@ static const struct lake_file_status *first_to_go(const struct lake_status *s)
 	return first;
 }
 
-/* The moment from which max_age lets retention remove the file: its month's end or its last write, and the age. 0: never. */
+/* When max_age lets retention remove the file: that long after its month's end, or its last write. 0: never. */
 static uint64_t too_old_ns(const struct lake_file_status *f, const struct bounds *b)
 {
 	unsigned year, month;

@@ -82,7 +82,9 @@ static char *by_process(const struct cgroup_reader *r, const char *procs, const 
 	int err;
 
 	/* In a cgroup namespace /proc/PID/cgroup has other names than mounts. */
-	if (!skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) || read_path(procs, text, sizeof(text)) || cgroup_number(text, &pid) || pid == 0 ||
+	if (!skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP))
+		return NULL;
+	if (read_path(procs, text, sizeof(text)) || cgroup_number(text, &pid) || pid == 0 ||
 	    asprintf(&file, "%s/proc/%llu/cgroup", r->root, (unsigned long long)pid) < 0)
 		return NULL;
 	err = read_path(file, text, sizeof(text));
