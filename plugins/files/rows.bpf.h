@@ -106,12 +106,12 @@ static __always_inline int files_call_is_32(void)
 
 static __always_inline __u64 files_call_number(__u64 regs_)
 {
-	return (__u32)((struct pt_regs___arm64 *)regs_)->syscallno;
+	return (__u32)((struct pt_regs___skep_arm64 *)regs_)->syscallno;
 }
 
 static __always_inline __u64 files_call_arg(__u64 regs_, int is_32, __u32 arg)
 {
-	struct pt_regs___arm64 *regs = (void *)regs_;
+	struct pt_regs___skep_arm64 *regs = (void *)regs_;
 
 	return arg == 0 ? regs->orig_x0 : arg == 1 ? regs->regs[1] : regs->regs[2];
 }

@@ -505,7 +505,7 @@ struct pt_regs___x86 {
 	unsigned long r10, bx, cx, dx, si, di, orig_ax;
 };
 
-struct pt_regs___arm64 {
+struct pt_regs___skep_arm64 {
 	__u64 regs[31];
 	__u64 orig_x0;
 	int syscallno;
