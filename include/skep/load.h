@@ -49,6 +49,9 @@ int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uin
 const void *skep_view_new(const struct bpf_map *map, size_t size);
 const void *skep_view_free(const void *view, size_t size); /* NULL is fine; returns NULL */
 
+/* The kernel's ENOTSUPP, which no C library names (include/linux/errno.h). */
+#define SKEP_ENOTSUPP 524
+
 /*
  * Give host->fail() the cause of a failed load or attachment and a remedy, and return its result.
  * what: "loading the BPF programs"; of a detail: "the hook on tcp_probe".

@@ -173,7 +173,7 @@ int opens_load(struct files_probe *st)
 	if (err)
 		return err;
 	err = load_with(st, types);
-	/* some kernels refuse only when the program is attached (arm64 before 6.0) */
+	/* some kernels refuse only when the program is attached (arm64 before 6.4) */
 	if (err && st->opens_way == OPENS_FEXIT && FILES_CALLS_KNOWN) {
 		st->opens_way = OPENS_CALLS;
 		err = load_with(st, types);

@@ -183,7 +183,8 @@ static int load_best_of(struct skep_instance *inst, struct net_state *st, const 
 	}
 }
 
-static int load_best(struct skep_instance *inst, struct net_state *st)
+/* may_count: with hooks on calls, if the probe wants them. */
+static int load_best(struct skep_instance *inst, struct net_state *st, bool may_count)
 {
 	static const char *const needed[] = { "inet_sock_set_state", "sched_process_free" };
 	enum net_calls calls = NET_CALLS_NONE;
@@ -205,7 +206,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 								    : NET_IN_HASHES;
 	if (!st->opt_storage)
 		way = NET_IN_HASHES;
-	if (st->opt_calls)
+	if (st->opt_calls && may_count)
 		calls = skep_types_has_tracepoint(types, "sock_send_length") &&
 					skep_types_has_tracepoint(types, "sock_recv_length")
 				? NET_CALLS_TRACEPOINT
@@ -271,14 +272,14 @@ static int put_others(int fd)
 	return bpf_map_update_elem(fd, &other, &none, BPF_NOEXIST) && errno != EEXIST ? -errno : 0;
 }
 
-int net_load(struct skep_instance *inst, struct net_state *st)
+static int load_and_attach(struct skep_instance *inst, struct net_state *st, bool may_count)
 {
 	int err;
 
 	err = skep_load_cpus(inst, st->host, &st->n_cpus);
 	if (err)
 		return err;
-	err = load_best(inst, st);
+	err = load_best(inst, st, may_count);
 	if (err || !st->bpf)
 		return err ?: -EINVAL;
 	st->counters_size = st->n_cpus * sizeof(struct net_counters);
@@ -300,6 +301,11 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		goto out;
 	}
 	err = attach_all(inst, st);
+	if (err && st->calls == NET_CALLS_FEXIT) {
+		st->sender_err = err;
+		net_unload(st);
+		return load_and_attach(inst, st, false); /* arm64 loads such programs since 6.0, attaches them since 6.4 */
+	}
 	if (err) {
 		err = skep_load_fail(inst, st->host, err, "attaching the BPF programs");
 		goto out;
@@ -313,6 +319,12 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 out:
 	net_unload(st);
 	return err;
+}
+
+int net_load(struct skep_instance *inst, struct net_state *st)
+{
+	st->sender_err = 0;
+	return load_and_attach(inst, st, true);
 }
 
 bool net_detach(struct skep_instance *inst, struct net_state *st)

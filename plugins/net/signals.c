@@ -2,6 +2,7 @@
 /*
  * plugins/net/signals.c - reports once, at the start, how this kernel provides each signal.
  */
+#include <skep/load.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static void calls_missing(struct skep_instance *inst, const struct net_state *st
 	snprintf(
 		why, sizeof(why),
 		"the kernel has no tracepoint sock_send_length (since 6.3), and it refuses fexit of the sockets' own functions: %s",
+		st->sender_err == -SKEP_ENOTSUPP ? "not supported (arm64 attaches such programs since 6.4)" :
 		st->sender_err ? strerror(-st->sender_err) : "its type information lacks them");
 	host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_MISSING, "", why);
 	host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_MISSING, "", why);

@@ -84,6 +84,11 @@ const void *skep_view_free(const void *view, size_t size)
 	return NULL;
 }
 
+static const char *words(int err)
+{
+	return err == -SKEP_ENOTSUPP ? "this kernel does not support it" : strerror(-err);
+}
+
 int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
 {
 	/* bpf(2) wants capabilities of the initial user namespace */
@@ -98,10 +103,10 @@ int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int
 			"%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
 			"CAP_SYS_RESOURCE), and a kernel that is not locked down",
 			what);
-	return (host->fail)(inst, err, "%s: %s (verbose logging shows the kernel's message)", what, strerror(-err));
+	return (host->fail)(inst, err, "%s: %s (verbose logging shows the kernel's message)", what, words(err));
 }
 
 int skep_detail_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
 {
-	return (host->fail)(inst, err, "cannot attach %s: %s; needs CAP_BPF and CAP_PERFMON", what, strerror(-err));
+	return (host->fail)(inst, err, "cannot attach %s: %s; needs CAP_BPF and CAP_PERFMON", what, words(err));
 }
