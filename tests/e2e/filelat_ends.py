@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/filelat_ends.py WORK SOCKET LOG - calls that end late or never; a part of filelat.sh.
+import fcntl
 import json
 import os
 import shutil
@@ -45,7 +46,7 @@ try:
     keeps_it_loaded = Attached("--pid", str(idle[0].pid))
     host = Attached()
     data, (out, into) = os.open(work + "/data", os.O_RDONLY), os.pipe()
-    os.write(into, bytes(1 << 16))  # until the pipe is full
+    os.write(into, bytes(fcntl.fcntl(into, 1032)))  # F_GETPIPE_SZ: until the pipe is full, of 16 pages
     waits = threading.Thread(target=os.sendfile, args=(into, data, 0, 4096), daemon=True)
     waits.start()
     time.sleep(1)
