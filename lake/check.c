@@ -195,8 +195,8 @@ static int check_links(struct lake_file *f, struct lake_check *of)
 	return err;
 }
 
-/* A row of an answer: each column that differs. 0 or -ENOMEM. */
-static int take_row(sqlite3_stmt *s, size_t which, bool more, struct lake_check *of)
+/* A row of an answer: each column that differs. */
+static void take_row(sqlite3_stmt *s, size_t which, bool more, struct lake_check *of)
 {
 	const char *row = (const char *)sqlite3_column_text(s, 0);
 
@@ -213,12 +213,9 @@ static int take_row(sqlite3_stmt *s, size_t which, bool more, struct lake_check 
 		of->n_differences++;
 		if (of->n_shown == LAKE_CHECK_SHOWN)
 			continue;
-		d.of = row ? strdup(row) : NULL;
-		if (!d.of)
-			return -ENOMEM;
+		snprintf(d.of, sizeof(d.of), "%s", row ? row : "?");
 		of->shown[of->n_shown++] = d;
 	}
-	return 0;
 }
 
 /* more: the reasons that hold for this file. */
@@ -228,7 +225,7 @@ static int compare(struct lake_file *f, size_t which, unsigned more, struct lake
 	int rc = SQLITE_DONE, err = lake_file_prepare(f, questions[which].sql, &s);
 
 	while (!err && (rc = sqlite3_step(s)) == SQLITE_ROW)
-		err = take_row(s, which, questions[which].more & more, of);
+		take_row(s, which, questions[which].more & more, of);
 	if (!err && rc != SQLITE_DONE)
 		err = lake_file_error(f, rc);
 	sqlite3_finalize(s);
@@ -291,8 +288,6 @@ int lake_check(struct lake *l, size_t i, struct lake_check *ret, char *why_text,
 
 void lake_check_end(struct lake_check *c)
 {
-	for (size_t i = 0; i < c->n_shown; i++)
-		free(c->shown[i].of);
 	free(c->name);
 	free(c->problem);
 	*c = (struct lake_check){ 0 };

@@ -47,7 +47,7 @@ struct lake_status *lake_status_free(struct lake_status *);
 /* A sum that is kept, and what the rows have. */
 struct lake_difference {
 	const char *table, *column; /* static */
-	char *of;                   /* "run r1, task align, tool bwa" */
+	char of[512];               /* "run r1, task align, tool bwa"; a longer one is cut */
 	uint64_t kept, rows;
 };
 

@@ -333,6 +333,7 @@ static int print_json(const char *path, const struct lake_status *s, const struc
 	const struct sums sum = sum_up(s);
 	json_t *files = json_array(), *missing = json_array(), *bounds, *next;
 	const struct lake_file_status *first = b->known ? first_to_go(s) : NULL;
+	const uint64_t first_bytes = first ? first->bytes + first->wal_bytes : 0;
 	bool disk;
 	double days = days_left(s, b, sum.bytes, &disk);
 	char *months = missing ? months_missing(s, missing) : NULL;
@@ -343,7 +344,7 @@ static int print_json(const char *path, const struct lake_status *s, const struc
 				     (json_int_t)b->min_free, "max_age_ns", (json_int_t)b->max_age_ns, "file", CONFIG_FILE)
 			 : json_null();
 	next = first ? json_pack("{s:o, s:I, s:o}", "name", json_out_string(first->name), "bytes",
-				 (json_int_t)(first->bytes + first->wal_bytes), "too_old", json_out_time(too_old_ns(first, b)))
+				 (json_int_t)first_bytes, "too_old", json_out_time(too_old_ns(first, b)))
 		     : json_null();
 	free(months);
 	return json_out_write(
