@@ -11,6 +11,8 @@ resident   VmRSS: the three next to it
 anonymous  RssAnon: what skepd allocated, stacks, and data that it has written
 files      RssFile, less the maps: code and constants, most of them in the page cache for others too
 maps       rings and counters of the kernel that skepd has mapped; the kernel's memory, not allocated by skepd
+start      seconds from its exec until it says that it collects, when it knows all live processes; and its CPU time until
+           then. "again": a skepd that was ended and finds what the first one saved
 
 Other processes that start or end on the machine meanwhile cost skepd memory, too.
 """
@@ -26,13 +28,27 @@ import time
 import cost
 
 
-def show(what, pid):
+def started(work):
+    """Starts skepd: (process, seconds until it collects, its CPU seconds until then)."""
+    began, log = time.monotonic(), f"{work}/log"
+    with open(log, "w") as out:
+        skepd = subprocess.Popen([os.environ["SKEPD"], "-f", "-c", f"{work}/conf"], stdin=subprocess.DEVNULL, stderr=out)
+    while " collects: " not in open(log).read():
+        assert skepd.poll() is None, "skepd ended"
+        time.sleep(0.01)
+    took = time.monotonic() - began
+    ticks = open(f"/proc/{skepd.pid}/stat").read().rsplit(")", 1)[1].split()
+    return skepd, took, (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def show(what, pid, start=None):
     text = open(f"/proc/{pid}/status").read()
     rss, peak, anon, file = (int(re.search(rf"^{k}:\s+(\d+) kB", text, re.M).group(1)) / 1024
                              for k in ("VmRSS", "VmHWM", "RssAnon", "RssFile"))
     smaps = open(f"/proc/{pid}/smaps").read()
     maps = sum(map(int, re.findall(r" anon_inode:bpf-map\n(?:.*\n)*?Rss:\s+(\d+) kB", smaps))) / 1024
-    print(f"| {what} | {rss:.1f} | {anon:.1f} | {file - maps:.1f} | {maps:.1f} | {peak:.1f} |", flush=True)
+    start = f"{start[1]:.2f} s, {start[2]:.2f} s CPU" if start else ""
+    print(f"| {what} | {rss:.1f} | {anon:.1f} | {file - maps:.1f} | {maps:.1f} | {peak:.1f} | {start} |", flush=True)
 
 
 def measure(what, probes):
@@ -45,8 +61,8 @@ def measure(what, probes):
         json.dump({"interval": "5s", "probes": probes, "spool": {"path": f"{work}/spool.db"},
                    "control": {"socket": f"{work}/socket"},
                    "sinks": [{"plugin": "lake", "path": f"{work}/lake"}]}, f)
-    skepd = subprocess.Popen([os.environ["SKEPD"], "-f", "-c", f"{work}/conf"], stdin=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
+    start = started(work)
+    skepd = start[0]
     time.sleep(14 if what == "storm" else 26)
     if what == "storm":
         subprocess.run([f"{cost.EXACT}/storm", f"{cost.EXACT}/tiny", "2000", os.environ.get("SECONDS_", "60")], check=True,
@@ -54,9 +70,16 @@ def measure(what, probes):
         show("end of the storm", skepd.pid)
         time.sleep(12)
     assert skepd.poll() is None, "skepd ended"
-    show("after the storm" if what == "storm" else f"{int(what):,} live processes" if int(what) else "idle", skepd.pid)
+    live = f"{int(what):,} live processes" if what != "storm" and int(what) else None
+    show("after the storm" if what == "storm" else live or "idle", skepd.pid, start)
     skepd.terminate()
     skepd.wait()
+    if live:
+        start = started(work)
+        time.sleep(26)
+        show(f"again, {live}", start[0].pid, start)
+        start[0].terminate()
+        start[0].wait()
     if many:
         many.stdin.close()
         many.wait()
@@ -65,8 +88,8 @@ def measure(what, probes):
 
 def main():
     probes = cost.probes_of(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../etc/skepd.conf"))
-    print("| MiB | resident | anonymous | files | maps | peak |")
-    print("| --- | --: | --: | --: | --: | --: |")
+    print("| MiB | resident | anonymous | files | maps | peak | start |")
+    print("| --- | --: | --: | --: | --: | --: | --: |")
     for what in sys.argv[1:] or ["0", "20000", "storm"]:
         measure(what, probes)
 
