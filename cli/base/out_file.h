@@ -13,10 +13,16 @@ struct out_file {
 };
 
 /*
- * "-" is the standard output.  A pipe or a device is written as it is, and so is a file in a folder where the user may
- * not make one.  0, and the caller calls out_file_close(); or -errno.
+ * "-" is the standard output.  A pipe or a device is written as it is; so is a file with another owner or with several
+ * names, and a file in a folder where the user may not make one.  0, and the caller calls out_file_close(); or -errno.
  */
 int out_file_open(const char *path, struct out_file *ret);
+/*
+ * For a file that is written hours later: finds out now that it can be, and leaves it as it is (ret->stream is NULL then,
+ * until out_file_now()).  As out_file_open() else.
+ */
+int out_file_later(const char *path, struct out_file *ret);
+int out_file_now(struct out_file *); /* 0 or -errno; the caller calls out_file_close() in either case */
 /*
  * err: 0 if the caller has written everything; else the function removes the new file.  Returns 0; err; or -errno: the
  * disk may lack a part.

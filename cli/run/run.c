@@ -21,6 +21,7 @@
 
 #include "cli/base/ctl.h"
 #include "cli/base/lakepath.h"
+#include "cli/base/out_file.h"
 #include "cli/base/own_runs.h"
 #include "cli/live/live.h"
 #include "cli/base/privilege.h"
@@ -55,7 +56,8 @@ struct run {
 	char id[RUN_ID_SIZE];
 	const char *traceparent; /* the valid TRACEPARENT of our environment; NULL: none */
 	char *lake;
-	FILE *json;
+	struct out_file json;
+	bool has_json;
 	struct config *config;
 	uv_loop_t loop;
 	bool has_loop;
@@ -191,17 +193,30 @@ failed:
 	return SKEP_EXIT_RUNTIME;
 }
 
-/* Opens the file before CMD starts: hours of work must not end in a report that skep cannot write. */
+/* Before CMD starts: hours of work must not end in a report that skep cannot write. */
 static int open_json(struct run *run)
 {
 	const char *file = run->options.json;
+	int err = file ? out_file_later(file, &run->json) : 0;
 
-	if (!file)
-		return SKEP_EXIT_OK;
-	run->json = strcmp(file, "-") == 0 ? stdout : fopen(file, "we");
-	if (!run->json)
-		return skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", file, strerror(errno));
+	if (err)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", file, strerror(-err));
+	run->has_json = file;
 	return SKEP_EXIT_OK;
+}
+
+static void print_json(struct run *run, const struct lake_report *found)
+{
+	int err = out_file_now(&run->json);
+
+	if (!err)
+		err = report_json_print(found, run->json.stream);
+	if (!err && fflush(run->json.stream) != 0)
+		err = -errno;
+	err = out_file_close(&run->json, err);
+	run->has_json = false;
+	if (err)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run->options.json, strerror(-err));
 }
 
 static int exit_code_of(int err)
@@ -645,20 +660,15 @@ static void report(struct run *run)
 	char why[512] = "";
 	int err;
 
-	if (run->options.no_report && !run->json)
+	if (run->options.no_report && !run->has_json)
 		return;
 	if (open_lake(run, &lake, why, sizeof(why)) < 0 ||
 	    lake_report(lake, run->id, &found, why, sizeof(why)) < 0) {
 		skep_fail("run", SKEP_EXIT_RUNTIME, "no report of run %s: %s", run->id, why);
 		goto out;
 	}
-	if (run->json) {
-		err = report_json_print(found, run->json);
-		if (!err && fflush(run->json) != 0)
-			err = -errno;
-		if (err)
-			skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run->options.json, strerror(-err));
-	}
+	if (run->has_json)
+		print_json(run, found);
 	if (!run->options.no_report) {
 		err = report_print(found, stderr, NULL);
 		if (err)
@@ -833,8 +843,8 @@ int run_command(int argc, char **argv)
 	spawn_close(&run.spawn); /* after its watch is closed; a child that still waits at the gate exits */
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);
-	if (run.json && run.json != stdout && fclose(run.json) != 0)
-		skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run.options.json, strerror(errno));
+	if (run.has_json)
+		(void)out_file_close(&run.json, -ECANCELED); /* there was no report */
 	config_free(run.config);
 	run.daemon = run_daemon_free(run.daemon);
 	run_options_free(&run.options);

@@ -111,6 +111,12 @@ more = strip(got) - strip(want)
 sys.exit(not (strip(want) <= strip(got) and len(more) == 1 and more.pop().startswith(b"SKEP_RUN=2")))
 PY
 unset SKEP_TEST_VALUE
+echo old >"$work/old.json"
+"$SKEP" run --lake "$lake" --no-report --json "$work/old.json" cat "$work/old.json" >"$work/out"
+same "--json FILE: the old file stays until the end" "old 0" "$(cat "$work/out") $(json "$work/old.json" 'run["exit_code"]')"
+"$SKEP" run --lake "$lake" --no-report --json >(cat >"$work/piped.json") true
+wait $!
+same "--json >(command)" 0 "$(json "$work/piped.json" 'run["exit_code"]')"
 "$SKEP" run --lake "$lake" --no-report --json "$work/id.json" sh -c 'echo "$SKEP_RUN"' >"$work/out"
 same "SKEP_RUN is the run's id" "$(cat "$work/out")" "$(json "$work/id.json" 'run["id"]')"
 "$SKEP" run --lake "$lake" --no-report --json "$work/id.json" --name "my name" --pipeline nightly -- nice true

@@ -85,11 +85,86 @@ static void links_and_devices(void **state)
 	assert_int_equal(out_file_open(link_, &out), -ENOENT);
 }
 
+/* A shell's >(command). */
+static void a_pipe_by_its_descriptor(void **state)
+{
+	struct out_file out;
+	char name[32], got[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
+	assert_int_equal(out_file_later(name, &out), 0);
+	assert_non_null(out.stream);
+	assert_int_equal(out_file_now(&out), 0);
+	fputs("piped", out.stream);
+	assert_int_equal(out_file_close(&out, 0), 0);
+	assert_int_equal(read(fds[0], got, sizeof(got)), 5);
+	assert_string_equal(got, "piped");
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* Until it is written, the old file stays, and nothing is beside it. */
+static void later(void **state)
+{
+	struct out_file out;
+
+	(void)state;
+	put("old", 0, 0);
+	assert_int_equal(out_file_later(path, &out), 0);
+	assert_null(out.stream);
+	expect("old");
+	assert_int_equal(out_file_close(&out, -ECANCELED), -ECANCELED);
+	expect("old");
+	assert_int_equal(out_file_later(path, &out), 0);
+	assert_int_equal(out_file_now(&out), 0);
+	fputs("new", out.stream);
+	expect("old");
+	assert_int_equal(out_file_close(&out, 0), 0);
+	expect("new");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(out_file_later(path, &out), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(out_file_close(&out, -ECANCELED), -ECANCELED);
+	assert_int_equal(access(path, F_OK), -1);
+	snprintf(link_, sizeof(link_), "%s/none/file", dir);
+	assert_int_equal(out_file_later(link_, &out), -ENOENT);
+}
+
+/* Its owner and its other names stay. */
+static void owner_and_names(void **state)
+{
+	struct stat before, after;
+
+	(void)state;
+	put("mine", 0, 0);
+	snprintf(link_, sizeof(link_), "%s/link", dir);
+	assert_int_equal(link(path, link_), 0);
+	put("both", 0, 0);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(stat(link_, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(unlink(link_), 0);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	put("theirs", 0, 0);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_uid, 65534);
+	assert_int_equal(after.st_gid, 65534);
+	expect("theirs");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_or_old),
 		cmocka_unit_test(links_and_devices),
+		cmocka_unit_test(a_pipe_by_its_descriptor),
+		cmocka_unit_test(later),
+		cmocka_unit_test(owner_and_names),
 	};
 	int failed;
 
