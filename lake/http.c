@@ -80,6 +80,7 @@ const char *lake_http_exception(const char *text)
 
 #define REPLY_MOST (1u << 20) /* of lake_http_post, and of an error */
 #define TIMEOUT_S  60u
+#define LEAST      1024u /* bytes that a server sends in that time, or its answer ends: it cannot drip for ever */
 #define TAIL       4096 /* bytes of an answer's end, in which an exception is sought */
 
 static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
@@ -118,7 +119,10 @@ struct lake_http_reply {
 	char type[64];      /* Content-Type, cut; "" without one */
 	char tail[TAIL + 1]; /* the end of the answer so far */
 	size_t tail_n;
-	time_t heard; /* monotonic time of the server's last bytes */
+	time_t heard; /* monotonic time of the server's first byte, and of each LEAST bytes since */
+	time_t given_at;
+	size_t since; /* bytes since then */
+	bool began;
 	CURLcode code;
 };
 
@@ -209,6 +213,16 @@ static bool header(const char *line, size_t n, const char *name, const char **re
 	return true;
 }
 
+static void hear(struct lake_http_reply *r, size_t n)
+{
+	r->since += n;
+	if (r->began && r->since < LEAST)
+		return;
+	r->began = true;
+	r->since = 0;
+	r->heard = now();
+}
+
 /* libcurl calls this function for each header of the answer, also for trailers behind the body. */
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
@@ -218,7 +232,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 	size_t len;
 
 	n *= one;
-	r->heard = now();
+	hear(r, n);
 	if (n > 5 && strncasecmp(line, "HTTP/", 5) == 0) {
 		r->framed = line[5] >= '2';
 		r->exception = 0;
@@ -258,7 +272,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	char *grown;
 
 	n *= one;
-	r->heard = now();
+	hear(r, n);
 	while (room < r->n + n)
 		room *= 2;
 	if (room > r->room) {
@@ -312,6 +326,7 @@ static int begin(struct lake_http *h, const char *database, const char *text, bo
 		goto nomem;
 	r->http = h;
 	r->rows = rows;
+	r->heard = r->given_at = now();
 	r->easy = lib.init();
 	if (r->easy && database)
 		name = lib.escape(r->easy, database, 0);
@@ -440,23 +455,25 @@ int lake_http_read(struct lake_http_reply *r, const char **ret, size_t *ret_n, c
 	const char *exception;
 	long status = 0;
 
-	r->heard = now();
+	r->heard += now() - r->given_at; /* less the caller's own time */
 	if (r->given)
 		r->n = 0;
 	r->given = false;
 	while (!r->whole) {
 		if (!r->ended)
 			turn(r);
+		if (!r->ended && now() - r->heard > timeout) {
+			snprintf(why, room, "the server has sent %s %lld s", r->since ? "less than 1 KiB in" : "nothing for",
+				 (long long)timeout);
+			return -ETIMEDOUT;
+		}
 		lib.getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
 		if (r->n && is_answer(r, status)) {
 			*ret = r->bytes;
 			*ret_n = r->n;
 			r->given = true;
+			r->given_at = now();
 			return 1;
-		}
-		if (!r->ended && now() - r->heard > timeout) {
-			snprintf(why, room, "the server has sent nothing for %lld s", (long long)timeout);
-			return -ETIMEDOUT;
 		}
 		if (!r->ended && r->n <= REPLY_MOST)
 			continue;

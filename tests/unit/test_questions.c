@@ -1107,6 +1107,8 @@ static void test_refused(void **state)
 static char fake_address[64];
 static pid_t fake;
 
+#define LONG_ANSWER "100000" /* the server drips the rest */
+
 static void serve(int fd, const char *const *answers)
 {
 	char request[8192];
@@ -1117,6 +1119,8 @@ static void serve(int fd, const char *const *answers)
 
 		if (c < 0 || read(c, request, sizeof(request)) < 0 || write(c, *answers, strlen(*answers)) < 0)
 			_exit(1);
+		while (strstr(*answers, LONG_ANSWER) && write(c, "0", 1) == 1)
+			usleep(20000);
 		shutdown(c, SHUT_WR); /* a close with unread bytes would reset the connection */
 		while (read(c, request, sizeof(request)) > 0)
 			;
@@ -1204,6 +1208,7 @@ static void test_strange_servers(void **state)
 			     "Code: 241, e.displayText() = DB::Exception: x" },
 		  -EPROTO, "max_memory_usage", true },
 		{ { OUR_TABLES }, -ETIMEDOUT, "the server has sent nothing for 1 s", true },
+		{ { OUR_TABLES, ANSWER(LONG_ANSWER, "0\trun-a\t1\t0\t0\tb\n0\t") }, -ETIMEDOUT, "less than 1 KiB in 1 s", true },
 	};
 
 	(void)state;
