@@ -94,7 +94,7 @@ static void on_live(void *arg, uint64_t id, const struct skep_str *path)
 	}
 	if (!g)
 		return; /* its path is unknown: it is gone, or outside of our hierarchy */
-	g->live = true;
+	g->live = g->lived = true;
 	g->wanted = true;
 	g->pass = st->pass;
 }
@@ -180,7 +180,7 @@ static void gone(struct cgroup_state *st, const struct cgroup_event *e, const ch
 	struct cgroup_record rec;
 
 	/* A cgroup that never had a process or memory has no record: slices and the like. */
-	if (((g && g->wanted) || (e->flags & CGROUP_WANTED)) && (e->peak_pages > 0 || (g && g->live))) {
+	if (((g && g->wanted) || (e->flags & CGROUP_WANTED)) && (e->peak_pages > 0 || (g && g->lived))) {
 		group_last(g, e, st->page_size, &rec);
 		rec.cgroup = (struct skep_str){ path, len, len };
 		st->host->emit(st->inst, STREAM_CGROUP, NULL, e->time_ns, &rec);
@@ -212,7 +212,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 		/* Reads it before its maker removes it: no pass may ever have seen a container of 100 ms. */
 		g = group_find(&st->groups, e->id);
 		if (g) {
-			g->wanted = true;
+			g->wanted = g->lived = true;
 			sample_one(st, g);
 		}
 		break;

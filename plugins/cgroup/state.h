@@ -163,6 +163,7 @@ struct group {
 	uint64_t id;
 	char *path;
 	bool live;          /* the host named it in the last pass */
+	bool lived;         /* it had a process */
 	bool wanted;        /* a process that is not excluded lives in it */
 	bool based;         /* earlier totals are known: sums can be computed */
 	bool opened;
