@@ -48,7 +48,7 @@
 #define REFERENCE "json_extract(fields, '$.kind') = 'reference'"
 #define PART      "json_extract(fields, '$.kind') = 'part' AND json_extract(fields, '$.item') "
 
-/* Both sides of a sum, k_NAME: what is kept, and r_NAME: what the rows have. */
+/* Both sides of a sum: k_NAME is the value that the file keeps, r_NAME the same sum over the rows. */
 #define NAME(n, row)    #n,
 #define KEPT(n, row)    #n " k_" #n ", 0 r_" #n ", "
 #define OF_ROW(n, row)  "0, " row ", "
@@ -74,8 +74,8 @@ static const char *const used[] = { EACH_POST(NAME) "runs_ns", NULL };
 enum { NEVER, SUMMED = 1, OTHER_DAYS = 2 };
 
 /*
- * A question gives a row for what differs: what it is, and for each column what is kept and what the rows have. Where
- * a row has no start, all days are compared as one, because the sink took the record's time.
+ * A question gives a row for each difference: its name, and for each column the kept value and the sum over the rows.
+ * Where a row has no start, all days are compared as one, because the sink took the record's time.
  */
 static const struct {
 	const char *table, *sql;

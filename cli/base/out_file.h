@@ -18,8 +18,8 @@ struct out_file {
  */
 int out_file_open(const char *path, struct out_file *ret);
 /*
- * For a file that is written hours later: finds out now that it can be, and leaves it as it is (ret->stream is NULL then,
- * until out_file_now()).  As out_file_open() else.
+ * For a file that the caller writes hours later: finds out now that skep can write it, and leaves the file as it is
+ * (ret->stream is NULL then, until out_file_now()).  As out_file_open() else.
  */
 int out_file_later(const char *path, struct out_file *ret);
 int out_file_now(struct out_file *); /* 0 or -errno; the caller calls out_file_close() in either case */

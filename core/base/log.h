@@ -25,8 +25,9 @@ void log_level(int level);    /* prints this level and more urgent ones; default
 int log_level_now(void);
 void log_program(const char *name); /* prefix of each line; borrowed for ever */
 /*
- * From now on a line waits 50 ms at most for a stderr that takes nothing: a full pipe, a terminal after Ctrl-S. Lines
- * that it did not take are counted, and a later line tells how many. Without this call a line waits until it is taken.
+ * From now on a line waits 50 ms at most for a stderr that takes nothing: a full pipe, a terminal after Ctrl-S. skep
+ * counts the lines that stderr did not take, and a later line tells how many. Without this call a line waits until
+ * stderr takes it.
  */
 void log_hurry(void);
 void log_from(const struct log_place *, int level, const char *source, const char *fmt, ...)

@@ -64,7 +64,7 @@ enum { IDS, MEMORY, CPU, HIERARCHIES };
 /* Three hierarchies: one defines the ids, one limits memory, one CPU time.  In cgroup v2 they are the same one. */
 struct hierarchy {
 	char *mount; /* its mount point; NULL: none found */
-	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root; NULL: a probe has not named it yet */
+	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root; NULL: no probe has named it yet */
 	uint64_t id; /* its id, if the mount was made in our cgroup namespace, where cgroups have other names; else 0 */
 	bool unified; /* cgroup v2 */
 	int rank;
@@ -112,8 +112,6 @@ static int set_hierarchy(struct hierarchy *h, int rank, const struct skep_mount 
 
 	if (!root && rank == h->rank)
 		return 0;
-	if (root)
-		found.id = 0;
 	found.mount = strdup(m->path);
 	found.root = root ? strdup(root) : NULL;
 	if (!found.mount || (root && !found.root)) {

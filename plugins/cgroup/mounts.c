@@ -61,10 +61,7 @@ static int set_mount(struct cgroup_mount *m, const char *root, const struct skep
 		free(new.at); /* it is no better than the other one */
 		return 0;
 	}
-	if (top) {
-		new.id = 0;
-		new.top = strdup(top);
-	}
+	new.top = top ? strdup(top) : NULL;
 	if (top && !new.top) {
 		free(new.at);
 		return -ENOMEM;

@@ -73,8 +73,8 @@ extern const char *const cgroup_controller_names[CONTROLLERS];
 
 struct cgroup_mount {
 	char *at;        /* its mount, behind the option root; NULL: no such controller */
-	char *top;       /* the cgroup at the mount's root: "" for the hierarchy's root; NULL: no event has named it yet */
-	uint64_t id;     /* its id, if the mount was made in our cgroup namespace, where cgroups have other names; else 0 */
+	char *top;       /* the cgroup at the mount's root: "" for the hierarchy's root; NULL: not named yet */
+	uint64_t id;     /* its id, if only an event can name it (skep_mount_cgroup()); else 0 */
 	int version;     /* 1 or 2 */
 };
 

@@ -304,7 +304,8 @@ static int load_and_attach(struct skep_instance *inst, struct net_state *st, boo
 	if (err && st->calls == NET_CALLS_FEXIT) {
 		st->sender_err = err;
 		net_unload(st);
-		return load_and_attach(inst, st, false); /* arm64 loads such programs since 6.0, attaches them since 6.4 */
+		/* arm64 loads such programs since 6.0, and attaches them since 6.4 */
+		return load_and_attach(inst, st, false);
 	}
 	if (err) {
 		err = skep_load_fail(inst, st->host, err, "attaching the BPF programs");

@@ -98,8 +98,10 @@ const char *skep_mount_cgroup(const struct skep_mount *m, const char *at, uint64
 	if (skep_namespace_is_initial(SKEP_NAMESPACE_CGROUP) || statfs(at, &fs) || stat(at, &st) ||
 	    (fs.f_type != CGROUP_SUPER_MAGIC && fs.f_type != CGROUP2_SUPER_MAGIC))
 		return strcmp(m->root, "/") == 0 ? "" : m->root;
+	if (st.st_ino == CGROUP_ROOT_ID)
+		return "";
 	*ret_id = st.st_ino;
-	return st.st_ino == CGROUP_ROOT_ID ? "" : NULL;
+	return NULL;
 }
 
 int skep_mountinfo_open(struct skep_mountinfo *ret, int dir, const char *path)
