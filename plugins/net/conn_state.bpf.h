@@ -75,6 +75,16 @@ enum report {
 };
 
 /*
+ * With hooks on calls: a process is in a call on this socket, or waits in one for room in the send buffer, so that the
+ * totals may have bytes of a call that the hook counts at its end.  A scan leaves them: once the owner's record has them
+ * they cannot be taken back.
+ */
+static __always_inline int in_call(struct sock *sk)
+{
+	return BPF_CORE_READ(sk, sk_lock.owned) || BPF_CORE_READ(sk, sk_write_pending);
+}
+
+/*
  * state: for REPORT_LAST the state before the connection's end.  One body for the three reports: the verifier follows
  * each that is inlined.
  */
@@ -85,7 +95,7 @@ static __always_inline void report_conn(struct sock *sk, struct conn *c, struct 
 
 	totals_now(s, c, sk, state);
 	route(c, sk);
-	if (!failed)
+	if (!failed && !(calls_counted && what == REPORT_OPEN && in_call(sk)))
 		settle_bytes(c, sk, &s->t);
 	if (what == REPORT_OWNER) {
 		settle_owner(c, &s->t, 0, direction_of(c, sk));

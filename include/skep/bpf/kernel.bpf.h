@@ -393,11 +393,17 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
+typedef struct {
+	int owned;
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	struct dst_entry *sk_dst_cache;
 	struct socket *sk_socket; /* NULL once no process holds it */
 	int sk_err;
+	int sk_write_pending;
 	__u16 sk_protocol; /* a bit field of 8 before 5.6 */
 	__u16 sk_type;
 	__u8 sk_shutdown;
