@@ -26,7 +26,8 @@ static __always_inline void pass(struct sock *sk, struct conn *c, __u32 state)
 {
 	struct scratch *s = my_scratch(SCRATCH_PASS);
 
-	if (!s || c->closed)
+	/* With hooks on calls the first to use it becomes its owner, and has to have its records from the begin on. */
+	if (!s || c->closed || (calls_counted && c->guessed && !c->held))
 		return;
 	report_conn(sk, c, s, c->held ?: state, c->held ? REPORT_LAST : REPORT_OPEN);
 }
