@@ -17,6 +17,7 @@ const struct finding_kind *const analysis_kinds[] = {
 	&finding_cpu_over_request,
 	&finding_serial,
 	&finding_oversubscribed,
+	&finding_cpu_quota,
 	&finding_memory_over_request,
 	&finding_memory_at_risk,
 	&finding_thrashing,
@@ -55,7 +56,11 @@ const char *analysis_source_text(enum analysis_source s)
 
 const char *analysis_bound_text(enum analysis_bound b)
 {
-	static const char *const texts[] = { "-", "cpu", "run queue", "disk", "network", "waiting" };
+	static const char *const texts[] = {
+		[BOUND_UNKNOWN] = "-",    [BOUND_CPU] = "cpu",         [BOUND_QUEUE] = "run queue",
+		[BOUND_QUOTA] = "quota",  [BOUND_MEMORY] = "memory",   [BOUND_DISK] = "disk",
+		[BOUND_GPU] = "gpu",      [BOUND_NETWORK] = "network", [BOUND_WAITING] = "waiting",
+	};
 
 	return texts[b];
 }
@@ -257,6 +262,7 @@ int analysis_new_with(const struct lake_report *r, const struct analysis_history
 					   a->groups[i]->cpu_sum_s);
 		rc = analysis_size_group(a, a->groups[i]);
 	}
+	rc = rc == 0 ? analysis_bound_gpus(a) : rc;
 	if (a->reserved_core_s < (double)r->run.totals.cpu_ns / 1e9)
 		a->reserved_core_s = (double)r->run.totals.cpu_ns / 1e9;
 	for (const struct finding_kind *const *k = analysis_kinds; *k && rc == 0 && !too_short; k++) {
@@ -270,6 +276,9 @@ int analysis_new_with(const struct lake_report *r, const struct analysis_history
 		analysis_free(a);
 		return rc;
 	}
+	/* Sums lack what was lost, and nobody knows whether it would have changed a finding. */
+	for (size_t i = 0; i < a->n_findings && lake_run_lost(&r->run); i++)
+		a->findings[i].confidence -= a->findings[i].confidence > FINDING_LOW;
 	if (a->n_findings)
 		qsort_r(a->findings, a->n_findings, sizeof(*a->findings), worst_first, a);
 	*ret = a;

@@ -28,7 +28,7 @@ enum analysis_source {
 const char *analysis_source_text(enum analysis_source); /* "exact" */
 
 enum finding_severity { FINDING_NOTE, FINDING_WARN };
-enum finding_confidence { FINDING_LOW, FINDING_MEDIUM, FINDING_HIGH };
+enum finding_confidence { FINDING_LOW, FINDING_MEDIUM, FINDING_HIGH }; /* a step lower if records were lost */
 enum finding_subject { FINDING_OF_RUN, FINDING_OF_TASK, FINDING_OF_TOOL };
 
 /* Resources of a run that a change would leave to others, or time that it would take off. 0: none. */
@@ -55,6 +55,7 @@ struct finding_kind {
 	const char *measures; /* what the value is, and its unit */
 	const char *unit;     /* UCUM */
 	const char *guards;   /* when it says nothing although the value is over the threshold */
+	const char *advice;   /* what helps; a finding's own advice names the figures */
 	const char *saving;   /* how the saving is computed; NULL: none is */
 	enum analysis_source source;
 	struct finding_threshold thresholds[FINDING_THRESHOLDS]; /* up to the first without a name */
@@ -122,9 +123,15 @@ struct analysis_waits {
 	double cpu_s, queue_s; /* exact */
 	double block_s;        /* with kernel.task_delayacct */
 	double rest_s;         /* inferred: asleep */
+	/* Exact, of their cgroups; a task's and not a run's: part of queue_s, for a CPU quota; part of block_s and rest_s,
+	 * for memory that the kernel took. */
+	double quota_s, memory_s;
 };
 
-enum analysis_bound { BOUND_UNKNOWN, BOUND_CPU, BOUND_QUEUE, BOUND_DISK, BOUND_NETWORK, BOUND_WAITING };
+enum analysis_bound {
+	BOUND_UNKNOWN, BOUND_CPU, BOUND_QUEUE, BOUND_QUOTA, BOUND_MEMORY, BOUND_DISK, BOUND_NETWORK, BOUND_GPU,
+	BOUND_WAITING
+};
 const char *analysis_bound_text(enum analysis_bound); /* "run queue" */
 
 /* One execution that has ended. */
@@ -160,6 +167,7 @@ struct analysis_group {
 	double largest_process; /* bytes, of all executions */
 	const struct lake_process *killed; /* the first that the kernel killed for its memory; NULL: none */
 	bool java; /* one of its processes is Java */
+	bool retried; /* its engine tries again: a second attempt was seen */
 	/* the largest that its tasks asked for, else were granted; 0: not known */
 	double requested_cpus, requested_memory, requested_walltime_s;
 	double memory_limit; /* bytes: the largest grant, else the largest request; 0: not known */
@@ -169,6 +177,9 @@ struct analysis_group {
 	enum analysis_source bound_source;
 	char *exe, *command; /* its own: of the process with the most CPU time; NULL: none is known */
 	struct analysis_size ask_cpus, ask_memory, ask_walltime;
+	/* Bytes for a first attempt, with ask_memory for the second, and the share of the memory reserved that this spares;
+	 * 0: no such pair is cheaper. */
+	double first_memory, first_saves;
 };
 size_t analysis_groups(const struct analysis *, const struct analysis_group *const **ret);
 

@@ -3,6 +3,7 @@
  * analysis/cpu_over_request.c - finds tasks that use fewer cores than they ask for.
  */
 #include <errno.h>
+#include <math.h>
 
 #include "analysis/finding.h"
 
@@ -13,10 +14,12 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 	for (size_t i = 0; i < a->n_groups; i++) {
 		const struct analysis_group *g = a->groups[i];
 		const double asked = g->requested_cpus, wall = g->wall_sum_s;
-		const struct analysis_size size = analysis_size_cpus(g);
+		struct analysis_size size = analysis_size_cpus(g);
 		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
-		double saved = (asked - size.value) * wall;
+		double saved;
 
+		size.value = size.value > 0 ? fmax(size.value, finding_cores_for_memory(g)) : 0;
+		saved = (asked - size.value) * wall;
 		if (asked <= 1 || !g->n_ok || wall <= 0 || size.value <= 0 || size.value >= asked ||
 		    finding_is_serial(g))
 			continue;
@@ -43,8 +46,9 @@ const struct finding_kind finding_cpu_over_request = {
 	.title = "more cores asked than used",
 	.measures = "CPU time by wall time and cores asked, of all executions of a task",
 	.unit = "1",
-	.guards = "jobs that ask for a whole machine; tasks that ask for a GPU, that waited for CPUs more than a tenth of their CPU time "
-		  "(their use is too small to size from), or that are serial",
+	.guards = "jobs that ask for a whole machine, or get their memory by the core and need it; tasks that ask for a GPU, that waited "
+		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), or that are serial",
+	.advice = "the cores that were busy in 95 % of the time and 15 % more",
 	.saving = "cores not needed, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

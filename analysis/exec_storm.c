@@ -60,6 +60,7 @@ const struct finding_kind finding_exec_storm = {
 	.measures = "CPU time of short-lived programs by the run's CPU time",
 	.unit = "1",
 	.guards = "make, ninja, cmake, configure: their work is to start programs",
+	.advice = "one process for many inputs",
 	.saving = "the CPU time of these programs",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

@@ -75,6 +75,13 @@ double analysis_most_at_once(struct analysis_edge *, size_t n); /* the largest s
 
 /* Adds the times of a process without children; end_ns: the end of one that runs. */
 void analysis_waits_add(struct analysis_waits *, const struct lake_process *, uint64_t end_ns);
+/* Adds what stalled the cgroup of the process while it lived; after analysis_waits_add() of the process. */
+void analysis_stalls_add(struct analysis_waits *, const struct lake_report *, const struct lake_process *,
+			 uint64_t end_ns);
+/* Sets what the group is bound by, from its waits; net_bytes: what its tasks received and sent. */
+void analysis_bound(struct analysis_group *, double net_bytes);
+/* Then for the groups that kept a GPU busy: a program that waits for one may use a CPU meanwhile. 0 or -ENOMEM. */
+int analysis_bound_gpus(struct analysis *);
 /* The waits of a tool's processes without children. */
 void analysis_tool_waits(const struct analysis *, const char *tool, struct analysis_waits *ret);
 /* The process with the most children that lived for less than so many seconds; NULL: no such children. */
@@ -95,6 +102,7 @@ struct analysis_gpu {
 /* Lists the intervals in which they held one, but the first after_s. The caller frees the list. 0 or -ENOMEM. */
 int analysis_gpu(const struct analysis *, enum finding_subject, const char *name, double cores, double after_s,
 		 struct analysis_gpu **ret, size_t *ret_n);
+bool analysis_gpu_is_used(const struct lake_report *); /* a process of the run held one */
 /* Calls judge for each name of tasks, without tasks for each tool, if a process of the run held a GPU. */
 int analysis_gpu_each(struct analysis *, const struct finding_kind *, const double *thresholds,
 		      int (*judge)(struct analysis *, const struct finding_kind *, const double *thresholds,
@@ -110,6 +118,10 @@ bool finding_is_serial(const struct analysis_group *); /* it used one core, and 
 /* Jobs of a scheduler that ask for 85 % of the machine's cores (jobstats): many sites hand out machines as a whole. */
 bool finding_whole_machine(const struct analysis *, const struct analysis_group *);
 bool finding_wants_gpu(const struct analysis_group *);
+/* Jobs of a scheduler that ask for no memory: the site gives them some, usually so much a core. */
+bool finding_memory_is_default(const struct analysis_group *);
+/* The cores that such a job has to keep for its memory; 0: any number is enough. */
+double finding_cores_for_memory(const struct analysis_group *);
 
 /* A saving that is worth a line: gate.core_hours or gate.share of the run. */
 bool analysis_worth(const struct analysis *, double core_s);
@@ -133,6 +145,7 @@ const char *finding_bytes(double bytes, char *buf);
 const char *finding_seconds(double seconds, char *buf);
 
 extern const struct finding_kind finding_cpu_over_request, finding_serial, finding_oversubscribed,
+	finding_cpu_quota,
 	finding_memory_over_request, finding_memory_at_risk, finding_io_bound, finding_tiny_io, finding_exec_storm,
 	finding_short_tasks, finding_straggler, finding_serial_path, finding_retries, finding_walltime_over_request,
 	finding_regression, finding_thrashing, finding_network_bound, finding_re_read, finding_stall,

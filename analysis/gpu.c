@@ -87,17 +87,23 @@ int analysis_gpu(const struct analysis *a, enum finding_subject of, const char *
 	return 0;
 }
 
+bool analysis_gpu_is_used(const struct lake_report *r)
+{
+	for (size_t i = 0; i < r->n_progress; i++)
+		if (r->progress[i].gpu_known_ns)
+			return true;
+	return false;
+}
+
 /* The tasks' names, without tasks the tools, of which a process held a GPU. */
 int analysis_gpu_each(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
 		      int (*judge)(struct analysis *, const struct finding_kind *, const double *, enum finding_subject,
 				   const char *, size_t, double))
 {
 	const struct lake_report *r = a->report;
-	bool any = false;
+	const bool any = analysis_gpu_is_used(r);
 	int rc = 0;
 
-	for (size_t i = 0; i < r->n_progress && !any; i++)
-		any = r->progress[i].gpu_known_ns > 0;
 	for (size_t i = 0; any && i < a->n_groups && rc == 0; i++)
 		rc = judge(a, kind, thresholds, FINDING_OF_TASK, a->groups[i]->name, a->groups[i]->n,
 			   a->groups[i]->requested_cpus);

@@ -197,6 +197,7 @@ const struct finding_kind waste_gpu_held_idle = {
 	.measures = "the longest time in a row in which a process held the GPU and no kernel ran on it",
 	.unit = "s",
 	.guards = "gaps in the records; model servers and desktops; MIG instances count as their device",
+	.advice = "its release while the process waits",
 	.saving = "the GPU in these windows",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

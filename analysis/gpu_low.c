@@ -66,6 +66,7 @@ const struct finding_kind finding_gpu_low = {
 	.unit = "1",
 	.guards = "the first minute, in which a program loads and compiles; less than five minutes with a GPU; a GPU that "
 		  "gpu-starved explains",
+	.advice = "a larger batch, a share of a GPU, or a smaller GPU; steadier input where its use goes up and down",
 	.saving = "the time in which its GPUs were idle",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

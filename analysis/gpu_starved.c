@@ -68,6 +68,7 @@ const struct finding_kind finding_gpu_starved = {
 	.measures = "share of the time with a GPU in which the GPU was idle while a CPU or storage was not",
 	.unit = "1",
 	.guards = "the first minute, in which a program loads and compiles; less than five minutes with a GPU",
+	.advice = "input that is near, read ahead and loaded by more workers",
 	.saving = "that time of its GPUs",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

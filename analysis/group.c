@@ -11,9 +11,6 @@
 #include "analysis/finding.h"
 #include "analysis/stats.h"
 
-/* By this share of the time, a cause is what a task is bound by. */
-#define BOUND_SHARE 0.5
-
 double analysis_task_wall_s(const struct analysis *a, const struct lake_task *t)
 {
 	const uint64_t end = t->end_ns ? t->end_ns : a->end_ns;
@@ -238,32 +235,6 @@ static double busy_cores(const struct lake_report *r, const struct work *w, cons
 	return 0;
 }
 
-static void judge(struct analysis_group *g, double net_bytes)
-{
-	const struct analysis_waits *w = &g->waits;
-	const struct {
-		double seconds;
-		enum analysis_bound bound;
-		enum analysis_source source;
-	} causes[] = {
-		{ w->cpu_s, BOUND_CPU, ANALYSIS_EXACT },
-		{ w->queue_s, BOUND_QUEUE, ANALYSIS_EXACT },
-		{ w->block_s, BOUND_DISK, ANALYSIS_DELAYACCT },
-		{ w->rest_s, BOUND_WAITING, ANALYSIS_INFERRED },
-	};
-
-	g->bound = BOUND_UNKNOWN;
-	g->bound_source = ANALYSIS_INFERRED;
-	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
-		if (w->lifetime_s > 0 && causes[i].seconds >= BOUND_SHARE * w->lifetime_s) {
-			g->bound = causes[i].bound;
-			g->bound_source = causes[i].source;
-		}
-	/* at 1 MB a second while it slept it waited for the network */
-	if (g->bound == BOUND_WAITING && net_bytes >= 1e6 * w->rest_s)
-		g->bound = BOUND_NETWORK;
-}
-
 /* ---- images by task ------------------------------------------------------------ */
 
 static int image_by_task(const void *a, const void *b, void *arg)
@@ -337,8 +308,10 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		g->killed = p->oom_killed && !g->killed ? p : g->killed;
 		g->java |= strcmp(p->tool, "java") == 0;
 		larger(&g->largest_process, memory_of(p));
-		if (w->leaf[w->images[i]])
+		if (w->leaf[w->images[i]]) {
 			analysis_waits_add(&g->waits, p, a->end_ns);
+			analysis_stalls_add(&g->waits, a->report, p, a->end_ns);
+		}
 		if (!*busiest || p->totals.cpu_ns > (*busiest)->totals.cpu_ns)
 			*busiest = p;
 	}
@@ -354,6 +327,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	g->queue_sum_s += (double)t->totals.run_delay_ns / 1e9;
 	g->block_sum_s += (double)t->totals.block_delay_ns / 1e9;
 	g->n_oom += e.killed;
+	g->retried |= t->attempt > 1;
 	e.memory = memory;
 	e.limit = e.limit > 0 ? e.limit : limit;
 	/* an end before the start: a clock was set back, and the wall time is not known */
@@ -459,7 +433,7 @@ static struct analysis_group *group_new(const struct analysis *a, const struct w
 	stats_sort(g->cores, g->n_ok);
 	stats_sort(g->busy_cores, g->n_ok);
 	stats_sort(g->memory, g->n_ok);
-	judge(g, net_bytes);
+	analysis_bound(g, net_bytes);
 	return g;
 }
 

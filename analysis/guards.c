@@ -2,6 +2,8 @@
 /*
  * analysis/guards.c - conditions under which several findings say nothing.
  */
+#include <math.h>
+
 #include "analysis/finding.h"
 
 bool finding_is_serial(const struct analysis_group *g)
@@ -26,6 +28,21 @@ bool finding_wants_gpu(const struct analysis_group *g)
 		if (g->tasks[i]->requested_gpus || g->tasks[i]->granted_gpus)
 			return true;
 	return false;
+}
+
+bool finding_memory_is_default(const struct analysis_group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!*g->tasks[i]->job || g->tasks[i]->requested_memory_bytes)
+			return false;
+	return true;
+}
+
+double finding_cores_for_memory(const struct analysis_group *g)
+{
+	if (!finding_memory_is_default(g) || g->requested_cpus <= 0 || g->requested_memory <= 0)
+		return 0;
+	return fmin(g->requested_cpus, ceil(g->ask_memory.value / (g->requested_memory / g->requested_cpus)));
 }
 
 bool analysis_starved(const struct analysis_group *g)

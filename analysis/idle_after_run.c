@@ -208,6 +208,7 @@ const struct finding_kind waste_idle_after_run = {
 	.unit = "s",
 	.guards = "hosts of a pool, whose usual time between runs is nearly as long; windows that idle-host reports; hours of "
 		  "which skep has no records. Runs that the system starts by the clock do not count",
+	.advice = "a stop right after the run",
 	.saving = "all its cores, memory and GPUs in these windows",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

@@ -144,6 +144,7 @@ const struct finding_kind waste_idle_host = {
 	.measures = "cores that processes used in the hours of the windows, without skep and the system's own programs",
 	.unit = "{cpu}",
 	.guards = "hours with a busy GPU, with traffic, of which skep has no records, or of two machines of one name",
+	.advice = "a stop, or work",
 	.saving = "all its cores, memory and GPUs in these windows",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

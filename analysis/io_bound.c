@@ -54,6 +54,7 @@ const struct finding_kind finding_io_bound = {
 	.measures = "waits for block devices by the lifetime of processes without children",
 	.unit = "1",
 	.guards = "tasks that use half of their cores all the same; asynchronous I/O, which waits elsewhere, is not seen",
+	.advice = "local or faster storage, larger reads, ahead of their use",
 	.saving = "the waits, at most the run's duration: an upper bound",
 	.source = ANALYSIS_DELAYACCT,
 	.thresholds = {

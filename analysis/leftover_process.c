@@ -65,6 +65,7 @@ const struct finding_kind waste_leftover_process = {
 	.unit = "s",
 	.guards = "login sessions and jobs of a shell; agents of keys, servers of terminals, caches and daemons of compilers and build "
 		  "tools",
+	.advice = "its end, by the script that started it",
 	.saving = "the memory that they hold, and their CPU time",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

@@ -3,6 +3,7 @@
  * analysis/memory_at_risk.c - finds tasks that the kernel killed for their memory, or nearly.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/finding.h"
@@ -32,6 +33,9 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 	f.severity = FINDING_WARN;
 	f.threshold = thresholds[WARN];
 	f.confidence = FINDING_HIGH;
+	for (size_t i = 0; i < g->n_executions; i++)
+		if (g->executions[i].killed)
+			f.saving.core_s += fmax(g->executions[i].cpu_s, g->requested_cpus * g->executions[i].wall_s);
 	ask = finding_ask(g->engine, ASK_MEMORY, size.value);
 	if (f.process)
 		f.evidence = finding_text("the kernel killed %zu of %zu executions for their memory, at a limit of %s", g->n_oom,
@@ -74,6 +78,8 @@ const struct finding_kind finding_memory_at_risk = {
 	.measures = "the peak of the largest process by the memory granted, else asked; and each kill by the kernel",
 	.unit = "1",
 	.guards = "caches: the peak is a process's, not its cgroup's",
+	.advice = "more memory: after a kill a fifth more than the limit, 100 MiB at least",
+	.saving = "the cores of the executions that were killed",
 	.source = ANALYSIS_EXACT,
 	.thresholds = { [WARN] = { "warn", 0.90, "1", "ClusterCockpit: within a tenth of the limit" } },
 	.find = find,

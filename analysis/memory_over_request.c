@@ -20,13 +20,14 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		const struct analysis_group *g = a->groups[i];
 		const struct analysis_size size = analysis_size_memory(g);
 		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
-		char most[FINDING_NUMBER], median[FINDING_NUMBER], asked[FINDING_NUMBER], then[128];
+		char most[FINDING_NUMBER], median[FINDING_NUMBER], asked[FINDING_NUMBER], first[FINDING_NUMBER],
+		     then[256];
 
 		f.saving.byte_s = (g->requested_memory - size.value) * g->wall_sum_s;
 		/* A Java heap grows to the size that it is given, so its peak says nothing about its need. */
 		if (g->requested_memory <= 0 || !g->n_ok || g->n_oom || size.value >= g->requested_memory ||
 		    (f.saving.byte_s < 3600 * GIB && f.saving.byte_s < a->gate_share * reserved) ||
-		    finding_whole_machine(a, g) || g->java)
+		    finding_whole_machine(a, g) || finding_memory_is_default(g) || g->java)
 			continue;
 		f.value = g->memory[g->n_ok - 1] / g->requested_memory;
 		if (f.value >= thresholds[NOTE])
@@ -34,7 +35,11 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		f.severity = f.value <= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
 		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
 		f.confidence = size.confidence;
-		snprintf(then, sizeof(then), " (%s)", size.rule);
+		if (g->first_memory > 0)
+			snprintf(then, sizeof(then), " (%s); or for %s at the first attempt and this at the second, which takes "
+				 "%.0f %% less in all", size.rule, finding_bytes(g->first_memory, first), g->first_saves * 100);
+		else
+			snprintf(then, sizeof(then), " (%s)", size.rule);
 		f.evidence = finding_text("needed at most %s (median %s) of %s, in %zu %s",
 					  finding_bytes(g->memory[g->n_ok - 1], most),
 					  finding_bytes(stats_quantile(g->memory, g->n_ok, 0.5), median),
@@ -51,7 +56,8 @@ const struct finding_kind finding_memory_over_request = {
 	.title = "more memory asked than needed",
 	.measures = "the largest sum of the peaks of processes that ran at once, by the memory asked",
 	.unit = "1",
-	.guards = "jobs that ask for a whole machine; tasks that the kernel killed for their memory, or that run Java",
+	.guards = "jobs that ask for a whole machine, or get their memory by the core or by the site's default; tasks that the kernel killed for their memory, or that run Java",
+	.advice = "what the executions held, with a margin that shrinks as they become more",
 	.saving = "memory not needed, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

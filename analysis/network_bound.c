@@ -146,6 +146,7 @@ const struct finding_kind finding_network_bound = {
 	.unit = "1",
 	.guards = "servers (processes that accepted a connection); traffic inside the machine; links of which skep does not know the "
 		  "speed, or that mostly others use",
+	.advice = "several transfers at a time, beside other work, from a nearer place",
 	.saving = "that time, at most the run's duration: an upper bound",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

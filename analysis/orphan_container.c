@@ -119,6 +119,7 @@ const struct finding_kind waste_orphan_container = {
 	.unit = "{cpu}",
 	.guards = "containers in which a run lives, that are older than their runs, that systemd keeps as a service, that were in no "
 		  "run, or that still work",
+	.advice = "its removal; --rm where it is started",
 	.saving = "the memory that it holds",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

@@ -2,6 +2,8 @@
 /*
  * analysis/oversubscribed.c - finds runs whose own threads wait for each other's CPUs.
  */
+#include <math.h>
+
 #include "analysis/finding.h"
 
 enum { NOTE, WARN };
@@ -49,6 +51,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 			worst = &r->tools[i];
 	f.severity = f.value >= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
 	f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
+	f.saving.wall_s = fmin(a->wall_s, delay / (double)r->run.cpus);
 	f.evidence = finding_text("its processes were ready to run and waited for a CPU for %s, %.0f %% of the time in which "
 				  "they could have run on %llu CPUs; most of it in %s",
 				  finding_seconds(delay, text), f.value * 100, (unsigned long long)r->run.cpus,
@@ -64,6 +67,8 @@ const struct finding_kind finding_oversubscribed = {
 	.measures = "run-queue delay by CPU time and run-queue delay, of the run",
 	.unit = "1",
 	.guards = "delay that arose while the run itself wanted no more than the machine's CPUs: neighbours cause it",
+	.advice = "fewer programs at once, or fewer threads each",
+	.saving = "the delay by the machine's CPUs, at most the run's duration: an upper bound",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {
 		[NOTE] = { "note", 0.10, "1", "own: a tenth of the time is visible in the duration" },

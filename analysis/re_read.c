@@ -124,6 +124,7 @@ const struct finding_kind finding_re_read = {
 	.measures = "bytes read of a file by its size; needs `skep run --detail opens`",
 	.unit = "1",
 	.guards = "small files. Each open for reading counts as a read of the whole file, at most all bytes that the process read",
+	.advice = "one reading for all readers, or readers that follow one another closely",
 	.saving = "the system time of all reads but the first",
 	.source = ANALYSIS_INFERRED,
 	.thresholds = {

@@ -415,6 +415,7 @@ const struct finding_kind finding_regression = {
 	.unit = "1",
 	.guards = "runs on another machine or with another number of CPUs; inputs that grew by more than a tenth; for the run, another "
 		  "number of tasks, or an end that was no success",
+	.advice = "a comparison of the first slower run with the run before it",
 	.saving = "the difference of the medians, times the executions: an upper bound",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

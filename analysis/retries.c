@@ -48,6 +48,7 @@ const struct finding_kind finding_retries = {
 	.measures = "cores of a task's failed executions by those of the run",
 	.unit = "1",
 	.guards = "executions that ended by SIGTERM: preempted or cancelled",
+	.advice = "a mended cause",
 	.saving = "the cores of the failed executions",
 	.source = ANALYSIS_EXACT,
 	.thresholds = { [SHARE] = { "share", 0.05, "1", "own" } },

@@ -33,6 +33,25 @@ static int asked_at_once(const struct analysis *a, double *ret)
 	return 0;
 }
 
+/* When the last task but one ended, if the last one begins then: a merge of what the others made cannot begin before. */
+static uint64_t merge_begin(const struct analysis *a)
+{
+	const struct lake_report *r = a->report;
+	uint64_t last = 0, before = 0;
+
+	for (size_t i = 0; i < r->n_tasks; i++) {
+		const uint64_t end = r->tasks[i].end_ns ? r->tasks[i].end_ns : a->end_ns;
+
+		if (end >= last) {
+			before = last;
+			last = end;
+		} else if (end > before) {
+			before = end;
+		}
+	}
+	return before && r->tasks[r->n_tasks - 1].start_ns >= before ? before : UINT64_MAX;
+}
+
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
 	const struct lake_report *r = a->report;
@@ -40,6 +59,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 			     .confidence = FINDING_LOW, .threshold = thresholds[SHARE] };
 	double asked, cores, alone = 0, more = 0, all = 0;
 	char text[FINDING_NUMBER];
+	const uint64_t merge = merge_begin(a);
 	uint64_t reach = 0;
 	size_t k = 0;
 
@@ -65,7 +85,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		all += interval;
 		more += fmax(0, busy + delay - interval);
 		/* with the delay: what waited for a CPU would have used a second one */
-		if (busy + delay <= 1.1 * interval && busy >= 0.5 * interval && (!r->n_tasks || reach >= middle))
+		if (busy + delay <= 1.1 * interval && busy >= 0.5 * interval && (!r->n_tasks || reach >= middle) &&
+		    middle < merge)
 			alone += interval;
 	}
 	f.value = all > 0 ? alone / all : 0;
@@ -84,8 +105,9 @@ const struct finding_kind finding_serial_path = {
 	.title = "a long part of the run on one core",
 	.measures = "share of the run in which half a core to one core was busy, of four or more",
 	.unit = "1",
-	.guards = "runs that use a second core for less than a twentieth of their time; times in which none of their tasks runs, or in "
-		  "which more was ready to run and waited for a CPU",
+	.guards = "runs that use a second core for less than a twentieth of their time; times in which none of their tasks runs, in which "
+		  "more was ready to run and waited for a CPU, or of a last task that begins when all others have ended: a merge",
+	.advice = "a step in pieces, a job of its own with one core, or later steps beside it",
 	.saving = "the cores that were asked for and idle meanwhile",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

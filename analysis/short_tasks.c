@@ -3,11 +3,40 @@
  * analysis/short_tasks.c - finds jobs of a scheduler that are too short for it.
  */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analysis/finding.h"
 #include "analysis/stats.h"
 
 enum { SHARE, WALL, TASKS };
+
+/*
+ * The median time from the end of the last job before it, of whatever name, to a job's begin: what a scheduler takes
+ * where one job follows another. Jobs side by side have none.
+ */
+static int gap_of(const struct analysis *a, const struct analysis_group *g, double *ret)
+{
+	const struct lake_report *r = a->report;
+	double *gaps = calloc(g->n + 1, sizeof(*gaps));
+	uint64_t reach = 0;
+	size_t n = 0;
+
+	if (!gaps)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_tasks; i++) {
+		const struct lake_task *t = &r->tasks[i];
+
+		if (reach && strcmp(t->task, g->name) == 0)
+			gaps[n++] = t->start_ns > reach ? (double)(t->start_ns - reach) / 1e9 : 0;
+		reach = t->end_ns > reach ? t->end_ns : reach;
+	}
+	stats_sort(gaps, n);
+	*ret = n ? stats_quantile(gaps, n, 0.5) : 0;
+	free(gaps);
+	return 0;
+}
 
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
@@ -17,6 +46,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 				     .confidence = FINDING_MEDIUM, .threshold = thresholds[SHARE] };
 		char median[FINDING_NUMBER];
 		size_t jobs = 0;
+		double gap;
 
 		for (size_t k = 0; k < g->n; k++) {
 			jobs += *g->tasks[k]->job != '\0';
@@ -25,6 +55,9 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		f.value = (double)f.n / (double)g->n;
 		if (!g->n_ok || jobs < g->n || (double)g->n < thresholds[TASKS] || f.value < thresholds[SHARE])
 			continue;
+		if (gap_of(a, g, &gap) != 0)
+			return -ENOMEM;
+		f.saving.wall_s = fmin(a->wall_s, (double)f.n * gap);
 		f.evidence = finding_text("%zu of %zu jobs took less than %.0f s (median %s)", f.n, g->n, thresholds[WALL],
 					  finding_seconds(stats_quantile(g->wall_s, g->n_ok, 0.5), median));
 		f.advice = finding_text("let one job do several of them (group-components of Snakemake, buffer of Nextflow, an array's "
@@ -41,6 +74,8 @@ const struct finding_kind finding_short_tasks = {
 	.measures = "share of the tasks of one name that are short",
 	.unit = "1",
 	.guards = "tasks that no scheduler starts: a local executor has no queue",
+	.advice = "several of them in one job",
+	.saving = "the median time between two jobs, times the short ones: an upper bound",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {
 		[SHARE] = { "share", 0.50, "1", "own" },

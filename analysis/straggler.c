@@ -81,6 +81,7 @@ const struct finding_kind finding_straggler = {
 	.measures = "the longest wall time by the median, of the tasks of one name that ended well",
 	.unit = "1",
 	.guards = "wall times that follow the bytes read (r2 of 0.8 and more): the input is larger",
+	.advice = "a look at its input and its machine",
 	.saving = "its wall time less the third quartile, if it ended last: an upper bound",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

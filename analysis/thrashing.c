@@ -75,9 +75,10 @@ static int find_pressure(struct analysis *a, const struct finding_kind *kind, co
 		sum = pressure_of(r->pressure + i, end - i, thresholds[SEVERE]);
 		f.value = sum.all_s > 0 ? sum.full_s / sum.all_s : 0;
 		severe = sum.severe_s > 0 && sum.severe_s >= thresholds[SEVERE_S];
+		if ((f.value < thresholds[FULL] && !severe) || sum.full_s < a->gate_share * a->wall_s)
+			continue;
 		p = most_faults(r, r->pressure[i].cgroup);
-		/* only a neighbour in its cgroup had to read pages again: not the run's memory */
-		if (!p || (f.value < thresholds[FULL] && !severe) || sum.full_s < a->gate_share * a->wall_s)
+		if (!p) /* only a neighbour in its cgroup had to read pages again: not the run's memory */
 			continue;
 		f.severity = severe ? FINDING_WARN : FINDING_NOTE;
 		f.threshold = severe && f.value < thresholds[FULL] ? thresholds[SEVERE] : thresholds[FULL];
@@ -144,6 +145,7 @@ const struct finding_kind finding_thrashing = {
 	.unit = "1",
 	.guards = "cgroups in which no process of the run had a major fault: the neighbours' pressure; faults without reclaim: a file "
 		  "that is mapped and read for the first time",
+	.advice = "more memory, or fewer processes beside it",
 	.saving = "that time, at most the run's duration: an upper bound",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

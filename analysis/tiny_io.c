@@ -71,6 +71,7 @@ const struct finding_kind finding_tiny_io = {
 	.measures = "bytes of a read or write call, the mean of a tool's processes",
 	.unit = "By",
 	.guards = "a tool of which half of the bytes are sockets'; pipes and terminals count, so the confidence is low",
+	.advice = "a buffer of 64 KiB or more",
 	.saving = "half of the tool's system time",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {

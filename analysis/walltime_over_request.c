@@ -3,10 +3,22 @@
  * analysis/walltime_over_request.c - finds tasks that ask for much more time than they take.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/finding.h"
 
 enum { NOTE, WARN, LIMIT };
+
+/* A user works in it: it takes as long as the work, not as the last time. */
+static bool is_interactive(const struct analysis *a, const struct analysis_group *g)
+{
+	if (strcmp(a->report->run.origin, "session") == 0 || strcmp(a->report->run.origin, "shell") == 0)
+		return true;
+	for (size_t i = 0; i < g->n; i++)
+		if (strcmp(g->tasks[i]->step, "interactive") == 0)
+			return true;
+	return false;
+}
 
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
@@ -16,7 +28,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		const struct analysis_size size = analysis_size_walltime(g);
 		char longest[FINDING_NUMBER], limit[FINDING_NUMBER];
 
-		if (!g->n_ok || g->requested_walltime_s <= thresholds[LIMIT] || size.value >= g->requested_walltime_s)
+		if (!g->n_ok || g->requested_walltime_s <= thresholds[LIMIT] || size.value >= g->requested_walltime_s ||
+		    is_interactive(a, g))
 			continue;
 		f.value = g->wall_s[g->n_ok - 1] / g->requested_walltime_s;
 		if (f.value >= thresholds[NOTE])
@@ -38,7 +51,9 @@ const struct finding_kind finding_walltime_over_request = {
 	.title = "more time asked than taken",
 	.measures = "the longest wall time by the time asked, of the tasks of one name that ended well",
 	.unit = "1",
-	.guards = "limits of 15 minutes and less; tasks that did not end well",
+	.guards = "limits of 15 minutes and less; tasks that did not end well; sessions, a shell's jobs, and steps that Slurm calls "
+		  "interactive",
+	.advice = "the longest and 20 % more: short jobs start earlier",
 	.source = ANALYSIS_EXACT,
 	.thresholds = {
 		[NOTE] = { "note", 0.60, "1", "jobstats of Princeton: below 60 %" },

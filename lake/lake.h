@@ -83,6 +83,11 @@ struct lake_run {
 	uint64_t failures; /* images with a non-zero exit or a signal */
 };
 
+static inline uint64_t lake_run_lost(const struct lake_run *r)
+{
+	return r->lost_kernel + r->lost_queue + r->lost_spool + r->lost_sink;
+}
+
 struct lake_tool {
 	const char *tool;
 	/* images begun by exec that are not wrappers; for a tool without execs, forks that never exec */
@@ -189,6 +194,10 @@ struct lake_progress {
 struct lake_pressure {
 	const char *cgroup;
 	uint64_t end_ns, interval_ns, memory_full_ns, memory_bytes, memory_limit_bytes;
+	uint64_t cpu_ns;
+	double cpu_limit; /* its lowest quota, in CPUs; 0: none */
+	/* of its own quota: periods, those in which it was used up, the time without it, summed over CPUs */
+	uint64_t periods, throttled_periods, throttled_ns;
 };
 
 /* A network interface of the host in an interval of the run, if packets leave the host by it and its speed is known. */

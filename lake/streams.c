@@ -41,6 +41,13 @@ static uint64_t number_of(struct text *t, const char *key)
 	return value ? strtoull(value, NULL, 10) : 0;
 }
 
+static double real_of(struct text *t, const char *key)
+{
+	const char *value = value_of(t, key);
+
+	return value ? strtod(value, NULL) : 0;
+}
+
 /* A text of the record, a new reference; NULL: it has none. */
 static json_t *string_of(struct text *t, const char *key)
 {
@@ -229,6 +236,11 @@ static int add_pressure(struct reading *in, const struct lake_rows *s)
 	p->interval_ns = number_of(&t, "\"interval_ns\":");
 	p->memory_bytes = number_of(&t, "\"memory_bytes\":");
 	p->memory_limit_bytes = number_of(&t, "\"memory_limit_bytes\":");
+	p->cpu_ns = number_of(&t, "\"cpu_ns\":");
+	p->cpu_limit = real_of(&t, "\"cpu_limit\":");
+	p->periods = number_of(&t, "\"cpu_periods\":");
+	p->throttled_periods = number_of(&t, "\"cpu_throttled_periods\":");
+	p->throttled_ns = number_of(&t, "\"cpu_throttled_ns\":");
 	p->memory_full_ns = number_of(&t, "\"memory_full_ns\":");
 	return 0;
 }

@@ -97,7 +97,7 @@ def findings(interface, text):
     lines = ["## For all of them", ""] + thresholds(interface["findings"]["gates"], "")
     for k in interface["findings"]["kinds"] + interface["wastes"]["kinds"]:
         lines += ["", f"## {k['id']}", ""]
-        said = [f"{sentence(k['title'])} Measures {k['measures']} ({k['source']}).", f"Not for {k['not_for']}."]
+        said = [f"{sentence(k['title'])} Measures {k['measures']} ({k['source']}).", f"Not for {k['not_for']}.", f"Helps: {k['helps']}."]
         said += [f"Saves {k['saves']}."] if k["saves"] else []
         lines += [textwrap.fill(" ".join(said), 120, break_long_words=False, break_on_hyphens=False)]
         lines += [""] + thresholds(k["thresholds"], k["id"] + ".") if k["thresholds"] else []

@@ -32,6 +32,8 @@ static int kinds_text(const struct finding_kind *const *k, const struct finding_
 		rc = paint_taken(&p, INK_NONE, "  ", 4, text_format("measures: %s", (*k)->measures));
 		if (rc == 0)
 			rc = paint_taken(&p, INK_NONE, "  ", 4, text_format("not for: %s", (*k)->guards));
+		if (rc == 0)
+			rc = paint_taken(&p, INK_NONE, "  ", 4, text_format("helps: %s", (*k)->advice));
 		if (rc == 0 && (*k)->saving)
 			rc = paint_taken(&p, INK_NONE, "  ", 4, text_format("saves: %s", (*k)->saving));
 		for (size_t i = 0; i < FINDING_THRESHOLDS && (*k)->thresholds[i].name && rc == 0; i++)
@@ -64,8 +66,8 @@ static json_t *kind_json(const struct finding_kind *k)
 
 	for (size_t i = 0; i < FINDING_THRESHOLDS && k->thresholds[i].name && rc == 0; i++)
 		rc = append(thresholds, threshold_json(&k->thresholds[i]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:o}", "id", k->id, "title", k->title, "measures", k->measures,
-			 "unit", k->unit, "source", analysis_source_text(k->source), "not_for", k->guards, "saves", k->saving,
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:o}", "id", k->id, "title", k->title, "measures", k->measures,
+			 "unit", k->unit, "source", analysis_source_text(k->source), "not_for", k->guards, "helps", k->advice, "saves", k->saving,
 			 "thresholds", thresholds);
 }
 

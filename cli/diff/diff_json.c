@@ -144,7 +144,7 @@ static json_t *runs_json(struct lake_report *const *reports, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct lake_run *r = &reports[i]->run;
 		json_t *one = report_json_run(r);
-		const uint64_t lost = r->lost_kernel + r->lost_queue + r->lost_spool + r->lost_sink;
+		const uint64_t lost = lake_run_lost(r);
 
 		put(one, "records_lost", json_integer((json_int_t)lost), &rc);
 		append(array, one, &rc);

@@ -109,7 +109,7 @@ static int print_limits(const struct paint *p, const char *side, struct lake_rep
 
 	for (size_t i = 0; i < n; i++) {
 		const struct lake_run *r = &reports[i]->run;
-		const uint64_t here = r->lost_kernel + r->lost_queue + r->lost_spool + r->lost_sink;
+		const uint64_t here = lake_run_lost(r);
 
 		lost += here;
 		losing += here > 0;

@@ -40,7 +40,7 @@ void accuracy_of(const struct family *f, struct accuracy *ret)
 {
 	const struct lake_run *run = &f->report->run;
 	struct accuracy a = { .processes = f->n };
-	uint64_t reported = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
+	uint64_t reported = lake_run_lost(run);
 	bool all = f->root != FAMILY_NONE;
 
 	for (size_t m = 0; m < f->n; m++) {

@@ -8,7 +8,7 @@
 #include "cli/base/skep.h"
 #include "cli/tune/tune.h"
 
-#define RUNS_MOST      20
+#define RUNS_MOST      100
 #define PROCESSES_MOST 200000 /* of all earlier runs together: they take about 0.7 s */
 #define LISTED_MOST    1000   /* more are not counted */
 

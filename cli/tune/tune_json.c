@@ -37,7 +37,7 @@ static json_t *group_json(const struct analysis_group *g)
 
 	return json_pack(
 		"{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:s, s:s,"
-		" s:{s:f, s:f, s:f, s:f, s:f}, s:{s:o, s:o, s:o}}",
+		" s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:o, s:o, s:o, s:o}}",
 		"task", json_out_string(g->name), "engine", g->engine, "executions", (json_int_t)g->n, "ended_well",
 		(json_int_t)g->n_ok, "failed", (json_int_t)g->n_failed, "oom_killed", (json_int_t)g->n_oom, "running",
 		(json_int_t)g->n_running, "wall_s", values_json(g->wall_s, g->n_ok), "cores", values_json(g->cores, g->n_ok),
@@ -45,8 +45,8 @@ static json_t *group_json(const struct analysis_group *g)
 		known(g->requested_cpus), "memory_bytes", known(g->requested_memory), "walltime_s",
 		known(g->requested_walltime_s), "bound_by", analysis_bound_text(g->bound), "bound_by_source",
 		analysis_source_text(g->bound_source), "waits", "lifetime_s", w->lifetime_s, "cpu_s", w->cpu_s, "run_queue_s",
-		w->queue_s, "block_s", w->block_s, "rest_s", w->rest_s, "ask_for", "cpus", size_json(&cpus), "memory_bytes",
-		size_json(&memory), "walltime_s", size_json(&walltime));
+		w->queue_s, "block_s", w->block_s, "rest_s", w->rest_s, "quota_s", w->quota_s, "memory_s", w->memory_s, "ask_for", "cpus", size_json(&cpus), "memory_bytes",
+		size_json(&memory), "first_attempt_memory_bytes", known(g->first_memory), "walltime_s", size_json(&walltime));
 }
 
 /* Without a price the saving has no key nano. */
@@ -106,7 +106,7 @@ int tune_json(const struct lake_report *r, const struct analysis *a, const struc
 	const struct analysis_group *const *groups;
 	const struct finding *findings;
 	const size_t n_groups = analysis_groups(a, &groups), n = analysis_findings(a, &findings);
-	const uint64_t lost = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
+	const uint64_t lost = lake_run_lost(run);
 	json_t *tasks = json_array(), *found = json_array(), *observed = NULL;
 	struct analysis_path *path = NULL;
 	double shortest;

@@ -265,7 +265,7 @@ int tune_text(const struct lake_report *r, const struct analysis *a, const struc
 	const struct lake_run *run = &r->run;
 	const struct finding *findings;
 	const size_t n = analysis_findings(a, &findings);
-	const uint64_t lost = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
+	const uint64_t lost = lake_run_lost(run);
 	struct analysis_path *path = NULL;
 	char count[HUMAN_SIZE], *name;
 	struct paint p;
@@ -293,7 +293,8 @@ int tune_text(const struct lake_report *r, const struct analysis *a, const struc
 		rc = print_finding(&p, price, &findings[i]);
 	if (rc == 0 && lost)
 		rc = paint_taken(&p, INK_RED, "", 2,
-				 text_format("%s records of this run were lost: figures may be too small, and a finding be missing.",
+				 text_format("%s records of this run were lost: figures may be too small, and a finding be missing; the "
+					     "confidence of each finding is a step lower for that.",
 					     human_count(lost, count)));
 	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
 		rc = errno ? -errno : -EIO;

@@ -63,6 +63,16 @@ run --name planted -- snakemake --quiet --cores 4 --forcerun fails_not >"$work/o
 same "the rule has an execution in each run" "[('fails_not', 1, 2, 2)]" \
 	"$(of '[(t["task"], t["executions"], a["executions"], a["runs"]) for t in r["tasks"] for a in [t["ask_for"]["memory_bytes"]] if t["task"] == "fails_not"]')"
 
+# The third run of a user who types nothing else: advice from all of them, and a profile with which nothing is left.
+run --name planted -- snakemake --quiet --cores 4 --forceall >"$work/out" 2>&1 || fail "the third run: $(cat "$work/out")"
+"$SKEP" tune --lake "$lake" "${judge[@]}" >"$work/text" || fail "tune of the third run: status $?"
+contains "the third run has the earlier ones" "$work/text" "with 2 earlier runs"
+contains "its advice says on how many it rests" "$work/text" "ask for threads: 1; this rests on 2 executions in 2 runs"
+"$SKEP" tune --lake "$lake" --emit snakemake >profile/config.yaml || fail "tune --emit of the third run: status $?"
+run --name planted -- snakemake --quiet --profile profile --cores 4 --forceall >"$work/out" 2>&1 ||
+	fail "a run with the profile: $(cat profile/config.yaml "$work/out")"
+contains "with the profile nothing is left to change" <("$SKEP" tune --lake "$lake" "${judge[@]}") "Nothing to change"
+
 for name in first second third; do
 	# shellcheck disable=SC2016 # the inner shell's
 	run --pipeline nightly --name $name -- sh -c 'SKEP_TASK=step sleep 0.2' || fail "the $name run of a pipeline"
@@ -75,10 +85,10 @@ contains "so has the file" <("$SKEP" tune --lake "$lake" --emit sbatch nightly) 
 "$SKEP" tune --lake "$lake" --json second >"$work/json" || fail "tune of an earlier run: status $?"
 same "a later run is no history" 1 "$(of 'r["history"]["runs"]')"
 if [ -x "${abs_builddir:-}/tests/bench/bench_lake" ]; then
-	# 24 runs of 500 processes
-	"$abs_builddir/tests/bench/bench_lake" "$work/many" 12000 500 normal 500 >"$work/out" || fail "bench_lake: $(cat "$work/out")"
+	# 104 runs of 100 processes
+	"$abs_builddir/tests/bench/bench_lake" "$work/many" 10400 100 normal 100 >"$work/out" || fail "bench_lake: $(cat "$work/out")"
 	"$SKEP" tune --lake "$work/many" --json last >"$work/json" || fail "tune of a run with many earlier ones: status $?"
-	same "at most 20 earlier runs" "(20, 3)" "$(of '(r["history"]["runs"], r["history"]["left_out"])')"
+	same "at most 100 earlier runs" "(100, 3)" "$(of '(r["history"]["runs"], r["history"]["left_out"])')"
 fi
 
 # shellcheck disable=SC2016 # the inner shell's

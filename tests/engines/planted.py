@@ -5,6 +5,7 @@ its own with the default probes. Prints what `skep tune` should say of each and 
 The thresholds of the findings are the defaults. The gate on the run's length is lower, because a workload takes 10 to
 30 s. A finding that this skep does not have (skep tune --list) is pending: it is no miss.
 """
+import contextlib
 import json
 import os
 import re
@@ -191,6 +192,18 @@ echo $$ >%s/cgroup.procs
 exec %s/work 1x4 memory=120 1x4
 """ % (cgroup.file("memory.max", "memory.limit_in_bytes"), cgroup.path, top), 0o755)
         snakemake(w, [("hog", ["retries: 1"], "./hog.sh", ["a"])])
+
+
+@workload("a CPU quota", "snakemake", ("cpu-quota", "limited"))
+def quota(w):
+    with contextlib.ExitStack() as stack:
+        cgroups = [stack.enter_context(Cgroup("cpu", "cpu"))]
+        if not cgroups[0].v2:  # the probe takes the cgroup of the hierarchy with memory
+            cgroups.append(stack.enter_context(Cgroup("memory", "memory")))
+        with open(cgroups[0].file("cpu.max", "cpu.cfs_quota_us"), "w") as f:
+            f.write("20000 100000" if cgroups[0].v2 else "20000")
+        enter = "".join("echo $$ >%s/cgroup.procs; " % c.path for c in cgroups)
+        snakemake(w, [("limited", [], enter + top + "/work 1x14", ["a"])])
 
 
 # Ten minutes without progress are a stall by default.

@@ -259,7 +259,7 @@ static void *must(void *p)
 	return p;
 }
 
-static void pressure(struct plan *p, uint64_t end_ms, uint64_t full_ms)
+static struct lake_pressure *pressure(struct plan *p, uint64_t end_ms, uint64_t full_ms)
 {
 	struct lake_report *r = &p->reports->report;
 
@@ -271,7 +271,22 @@ static void pressure(struct plan *p, uint64_t end_ms, uint64_t full_ms)
 		.memory_full_ns = full_ms * REPORTS_MS,
 		.memory_limit_bytes = 100 * MIB,
 	};
-	r->n_pressure++;
+	return &r->pressure[r->n_pressure++];
+}
+
+/* Four threads with a quota of two CPUs. Guard: most of the CPU time is a neighbour's in the same container. */
+static void cpu_quota(struct plan *p)
+{
+	reports_add(p->reports, 0, "tool", "tool", 10, RUN_MS, 2 * RUN_MS);
+	for (uint64_t ms = 5000; ms <= RUN_MS; ms += 5000) {
+		struct lake_pressure *q = pressure(p, ms, 0);
+
+		q->cpu_limit = 2;
+		q->cpu_ns = (p->guard ? 30000 : 10000) * REPORTS_MS;
+		q->periods = 50;
+		q->throttled_periods = 49;
+		q->throttled_ns = 10000 * REPORTS_MS;
+	}
 }
 
 /* Half of the time it is stalled for memory. Guard: the cgroup is, and the process had no fault: a neighbour's. */
@@ -354,6 +369,7 @@ static const struct {
 	{ "cpu-over-request", cpu_over_request },
 	{ "serial", serial },
 	{ "oversubscribed", oversubscribed },
+	{ "cpu-quota", cpu_quota },
 	{ "memory-over-request", memory_over_request },
 	{ "memory-at-risk", memory_at_risk },
 	{ "io-bound", io_bound },
@@ -426,6 +442,26 @@ static void test_guards(void **state)
 	}
 }
 
+/* What was lost might have changed a finding: it is less sure. */
+static void test_lost(void **state)
+{
+	const struct finding *f, *g;
+	struct analysis *all, *some = NULL;
+	struct plan p;
+
+	(void)state;
+	all = analyse(&p, memory_over_request, false, NULL, 0);
+	p.reports->report.run.lost_queue = 1;
+	assert_int_equal(analysis_new(&p.reports->report, NULL, 0, &some), 0);
+	assert_int_equal(analysis_findings(all, &f), 1);
+	assert_int_equal(analysis_findings(some, &g), 1);
+	assert_int_equal(f->confidence, FINDING_MEDIUM);
+	assert_int_equal(g->confidence, FINDING_LOW);
+	analysis_free(some);
+	analysis_free(all);
+	plan_free(&p);
+}
+
 /* Every kind is planted, and its descriptor is whole. */
 static void test_kinds(void **state)
 {
@@ -439,7 +475,7 @@ static void test_kinds(void **state)
 		for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
 			planted += strcmp(plans[i].id, k->id) == 0;
 		assert_int_equal(planted, 1);
-		assert_true(*k->title && *k->measures && *k->unit && *k->guards && k->find);
+		assert_true(*k->title && *k->measures && *k->unit && *k->guards && *k->advice && k->find);
 	}
 	assert_int_equal(n, sizeof(plans) / sizeof(plans[0]));
 }
@@ -506,6 +542,60 @@ static void memory_near_limit(struct plan *p)
 	}
 }
 
+/* 16 GiB asked of a scheduler, and 2 needed. Guard: nobody asked, the site gives so much. */
+static void memory_by_default(struct plan *p)
+{
+	for (uint64_t i = 0; i < 6; i++) {
+		struct lake_task *t = task(p, i * 100000, i * 100000 + 90000, 1, 2000);
+
+		t->job = "4711";
+		t->granted_memory_bytes = 16384 * MIB;
+		t->requested_memory_bytes = p->guard ? 0 : t->granted_memory_bytes;
+	}
+}
+
+/* 8 cores asked, `cores` used, each of which comes with 2 GiB. Guard: the task needs the memory of all of them. */
+static void cores_with_memory(struct plan *p, double cores)
+{
+	for (uint64_t i = 0; i < 6; i++) {
+		struct lake_task *t = task(p, i * 100000, i * 100000 + 90000, cores, p->guard ? 14000 : 1000);
+
+		t->job = "4711";
+		t->requested_cpus = 8;
+		t->granted_memory_bytes = 16384 * MIB;
+	}
+}
+
+static void three_cores_with_memory(struct plan *p)
+{
+	cores_with_memory(p, 3);
+}
+
+static void one_core_with_memory(struct plan *p)
+{
+	cores_with_memory(p, 0.98);
+}
+
+/* A day asked, 90 s taken. Guard: a user works in it. */
+static void interactive(struct plan *p)
+{
+	struct lake_task *t = task(p, 0, 90000, 1, 100);
+
+	t->requested_walltime_ns = 86400 * REPORTS_S;
+	t->job = "4711";
+	t->step = p->guard ? "interactive" : "0";
+}
+
+/* One core of eight for the second half, beside others that have yet to end. Guard: they have ended, and it merges. */
+static void merge(struct plan *p)
+{
+	for (uint64_t i = 0; i < 100; i++)
+		reports_sample(p->reports, "tool", i * 10000, 10000, i < 50 ? 80000 : 10000);
+	task(p, 0, 500000, 4, 100)->task = "map";
+	task(p, 10, p->guard ? 500000 : RUN_MS - 20, 4, 100)->task = "other";
+	task(p, 500000, RUN_MS - 10, 1, 100)->task = "merge";
+}
+
 /* Two that share a GPU keep it busy together. Guard of gpu-low. */
 static void shared_gpu(struct plan *p)
 {
@@ -524,7 +614,12 @@ static void test_other_ways(void **state)
 		{ NULL, full_link, true },	     { "stall", polls, false },		{ NULL, polls, true },
 		{ NULL, shared_gpu, false },	     { "memory-over-request", memory_over_limit, false },
 		{ NULL, memory_over_limit, true },   { "memory-at-risk", memory_near_limit, false },
-		{ NULL, memory_near_limit, true },
+		{ NULL, memory_near_limit, true },   { "memory-over-request", memory_by_default, false },
+		{ NULL, memory_by_default, true },   { "cpu-over-request", three_cores_with_memory, false },
+		{ NULL, three_cores_with_memory, true }, { "serial", one_core_with_memory, false },
+		{ NULL, one_core_with_memory, true }, { "walltime-over-request", interactive, false },
+		{ NULL, interactive, true },	     { "serial-path", merge, false },
+		{ NULL, merge, true },
 	};
 
 	(void)state;
@@ -796,17 +891,66 @@ static void test_censored(void **state)
 	reports_free(p.reports);
 }
 
+/*
+ * A tenth of the executions needs eight times as much: where the engine tries again a small first attempt is cheaper.
+ * Not where it does not, where all need about the same, or where few executions are known.
+ */
+static void test_first_attempt(void **state)
+{
+	static const struct {
+		uint64_t n, large_mib;
+		bool retried, cheaper;
+	} plans_of[] = {
+		{ 40, 4000, true, true }, { 40, 4000, false, false }, { 40, 520, true, false }, { 20, 4000, true, false },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(plans_of) / sizeof(plans_of[0]); k++) {
+		struct plan p = { reports_new("demo", "sh", CPUS), false, NULL };
+		const struct analysis_group *const *groups;
+		const struct finding *f;
+		struct analysis *a = NULL;
+
+		for (uint64_t i = 0; i < plans_of[k].n; i++) {
+			struct lake_task *t = task(&p, i * 10000, i * 10000 + 9000, 1, i % 10 == 9 ? plans_of[k].large_mib : 500);
+
+			t->requested_memory_bytes = 16384 * MIB;
+			t->attempt = 1 + (plans_of[k].retried && i == 9);
+		}
+		reports_finish(p.reports, RUN_MS, 0, 0);
+		assert_int_equal(analysis_new(&p.reports->report, NULL, 0, &a), 0);
+		assert_int_equal(analysis_groups(a, &groups), 1);
+		assert_true(groups[0]->ask_memory.value >= (double)(plans_of[k].large_mib * MIB));
+		assert_int_equal(groups[0]->first_memory / (double)MIB, plans_of[k].cheaper ? 512 : 0);
+		/* 4,000 and 15 %, rounded up to 4,608: 512 of all and 4,608 of a tenth is 21 % of it */
+		assert_true(!plans_of[k].cheaper || fabs(groups[0]->first_saves - 0.789) < 0.001);
+		assert_int_equal(analysis_findings(a, &f), 1);
+		assert_int_equal(strstr(f->advice, "at the first attempt") != NULL, plans_of[k].cheaper);
+		analysis_free(a);
+		reports_free(p.reports);
+	}
+}
+
 /* What a task is bound by, and that the shell that waits for its child does not count. */
 static void test_bounds(void **state)
 {
 	static const struct {
 		double cpu, queue, block;
 		uint64_t net_mib;
+		double memory, quota, gpu; /* of its cgroup, and of its GPU's time */
 		enum analysis_bound bound;
 	} causes[] = {
-		{ 0.9, 0, 0, 0, BOUND_CPU },       { 0.3, 0.6, 0, 0, BOUND_QUEUE }, { 0.1, 0, 0.7, 0, BOUND_DISK },
-		{ 0.1, 0, 0, 0, BOUND_WAITING }, { 0.1, 0, 0, 500, BOUND_NETWORK }, { 0.4, 0.3, 0.3, 0, BOUND_UNKNOWN },
-		{ 0.9, 0, 700, 0, BOUND_CPU }, /* waited for longer than it lived: counted from the boot on */
+		{ 0.9, 0, 0, 0, 0, 0, 0, BOUND_CPU },
+		{ 0.3, 0.6, 0, 0, 0, 0.1, 0, BOUND_QUEUE },
+		{ 0.3, 0.6, 0, 0, 0, 0.5, 0, BOUND_QUOTA },
+		{ 0.1, 0, 0.7, 0, 0.1, 0, 0, BOUND_DISK },
+		{ 0.1, 0, 0.7, 0, 0.6, 0, 0, BOUND_MEMORY },
+		{ 0.1, 0, 0, 0, 0, 0, 0, BOUND_WAITING },
+		{ 0.1, 0, 0, 500, 0, 0, 0, BOUND_NETWORK },
+		{ 0.9, 0, 0, 0, 0, 0, 0.7, BOUND_GPU },
+		{ 0.9, 0, 0, 0, 0, 0, 0.2, BOUND_CPU },
+		{ 0.4, 0.3, 0.3, 0, 0, 0, 0, BOUND_UNKNOWN },
+		{ 0.9, 0, 700, 0, 0, 0, 0, BOUND_CPU }, /* waited for longer than it lived: counted from the boot on */
 	};
 
 	(void)state;
@@ -821,6 +965,16 @@ static void test_bounds(void **state)
 		leaf->totals.run_delay_ns = (uint64_t)(causes[i].queue * 1e11);
 		leaf->totals.block_delay_ns = (uint64_t)(causes[i].block * 1e11);
 		t->totals.net_rx_bytes = causes[i].net_mib * MIB;
+		for (uint64_t ms = 5000; ms <= 100000; ms += 5000) {
+			struct lake_pressure *q = pressure(&p, ms, (uint64_t)(5000 * causes[i].memory));
+			struct lake_progress *g = reports_progress(p.reports, leaf, ms - 5000, 5000);
+
+			q->cgroup = leaf->cgroup;
+			q->throttled_ns = (uint64_t)(5e9 * causes[i].quota);
+			g->gpu_known_ns = causes[i].gpu > 0 ? g->interval_ns : 0;
+			g->gpu_busy_ns = (uint64_t)(5e9 * causes[i].gpu);
+			g->gpu_devices = causes[i].gpu > 0;
+		}
 		shell = reports_add(p.reports, 0, "sh", "sh -c tool", 0, 100000, 1);
 		shell->task_id = id;
 		shell->task = name;
@@ -1123,6 +1277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_planted),  cmocka_unit_test(test_guards), cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_lost),     cmocka_unit_test(test_first_attempt),
 		cmocka_unit_test(test_settings), cmocka_unit_test(test_sizes),  cmocka_unit_test(test_censored),
 		cmocka_unit_test(test_inherited),
 		cmocka_unit_test(test_leaves),

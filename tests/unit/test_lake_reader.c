@@ -777,6 +777,7 @@ static void test_streams(void **state)
 	struct row {
 		struct skep_str tool, path;
 		uint64_t image, interval_ns, cpu_ns, uplink, bytes, more;
+		double limit;
 	};
 	static const struct skep_field sample_fields[] = {
 		SKEP_FIELD(struct row, bytes, "net.rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
@@ -789,6 +790,11 @@ static void test_streams(void **state)
 	static const struct skep_field cgroup_fields[] = {
 		SKEP_FIELD(struct row, path, "cgroup", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
 		SKEP_FIELD(struct row, interval_ns, "interval_ns", SKEP_T_U64, SKEP_S_GAUGE, "ns", ""),
+		SKEP_FIELD(struct row, cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
+		SKEP_FIELD(struct row, limit, "cpu_limit", SKEP_T_F64, SKEP_S_GAUGE, "{cpu}", ""),
+		SKEP_FIELD(struct row, bytes, "cpu_periods", SKEP_T_U64, SKEP_S_DELTA, "{period}", ""),
+		SKEP_FIELD(struct row, more, "cpu_throttled_periods", SKEP_T_U64, SKEP_S_DELTA, "{period}", ""),
+		SKEP_FIELD(struct row, interval_ns, "cpu_throttled_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
 		SKEP_FIELD(struct row, more, "memory_full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
 	};
 	static const struct skep_field link_fields[] = {
@@ -810,7 +816,7 @@ static void test_streams(void **state)
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_context in_run = { .size = sizeof(in_run), .run = skep_mock_text("run-a") };
 	struct skep_upid second = { .start_ns = 1000 * SECOND + 42, .pid = 42 }, unknown = { .start_ns = 1, .pid = 1 };
-	struct row w = { .interval_ns = 5, .bytes = 100, .more = 30, .cpu_ns = 9 };
+	struct row w = { .interval_ns = 5, .bytes = 100, .more = 30, .cpu_ns = 9, .limit = 0.5 };
 	struct record_run run;
 	struct lake_report *r;
 	struct skep_mock m;
@@ -854,6 +860,11 @@ static void test_streams(void **state)
 	assert_int_equal(r->n_pressure, 1);
 	assert_string_equal(r->pressure[0].cgroup, CGROUP);
 	assert_int_equal(r->pressure[0].memory_full_ns, 30);
+	assert_int_equal(r->pressure[0].cpu_ns, 9);
+	assert_true(r->pressure[0].cpu_limit > 0.49 && r->pressure[0].cpu_limit < 0.51);
+	assert_int_equal(r->pressure[0].periods, 100);
+	assert_int_equal(r->pressure[0].throttled_periods, 30);
+	assert_int_equal(r->pressure[0].throttled_ns, 5);
 	assert_int_equal(r->n_links, 2);
 	assert_int_equal(r->links[0].interval_ns, 0);
 	assert_int_equal(r->links[1].interval_ns, 5 * SECOND);
