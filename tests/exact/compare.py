@@ -87,18 +87,21 @@ def main():
         off = max(0.0, abs(cpu_us - 1 - rusage_us) - 1)
         # wait may return a child before the child's last switch: wait4 has less then
         at_once = sum(1 for c in children.get(upid, ()) if was_waited_for(c, images))
+        cgroup_us = t["cgroup_ns"] / 1000 if "cgroup_ns" in t else None
+        as_cgroup = False
+        if cgroup_us is not None and not t["case"].startswith("daemon"):  # its grandchild outlives it
+            ours = inclusive(upid, "cpu_ns", waited=False) / 1000
+            off_cgroup = abs(ours - cgroup_us)
+            as_cgroup = off_cgroup <= 20 or off_cgroup <= cgroup_us * 0.001
+            if not as_cgroup:
+                differ(t["case"], "cpu_us, cgroup", ours, cgroup_us)
+            worst_cgroup_us = max(worst_cgroup_us, off_cgroup)
         if last["threads"] == 1:
             if not at_once:
                 worst_us = max(worst_us, off)
-            if off > 20 + 200 * at_once and off > rusage_us * 0.001:
+            # An emulated processor takes 300 us and more from the wait to the last switch; the cgroup has all of it.
+            if off > 20 + 200 * at_once and off > rusage_us * 0.001 and not (as_cgroup and cpu_us > rusage_us):
                 differ(t["case"], "cpu_us", cpu_us, rusage_us)
-        cgroup_us = t["cgroup_ns"] / 1000 if "cgroup_ns" in t else None
-        if cgroup_us is not None and not t["case"].startswith("daemon"):  # its grandchild outlives it
-            ours = inclusive(upid, "cpu_ns", waited=False) / 1000
-            off = abs(ours - cgroup_us)
-            if off > 20 and off > cgroup_us * 0.001:
-                differ(t["case"], "cpu_us, cgroup", ours, cgroup_us)
-            worst_cgroup_us = max(worst_cgroup_us, off)
         maxrss = largest(upid)
         if maxrss != t["maxrss_kib"] * 1024:
             differ(t["case"], "maxrss_bytes", maxrss, t["maxrss_kib"] * 1024)
