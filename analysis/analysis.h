@@ -123,8 +123,10 @@ struct analysis_waits {
 	double cpu_s, queue_s; /* exact */
 	double block_s;        /* with kernel.task_delayacct */
 	double rest_s;         /* inferred: asleep */
-	/* Exact, of their cgroups; a task's and not a run's: part of queue_s, for a CPU quota; part of block_s and rest_s,
-	 * for memory that the kernel took. */
+	/*
+	 * Exact, of their cgroups; a task's and not a run's: part of queue_s, for a CPU quota; part of block_s and
+	 * rest_s, for memory that the kernel took.
+	 */
 	double quota_s, memory_s;
 };
 
@@ -177,8 +179,10 @@ struct analysis_group {
 	enum analysis_source bound_source;
 	char *exe, *command; /* its own: of the process with the most CPU time; NULL: none is known */
 	struct analysis_size ask_cpus, ask_memory, ask_walltime;
-	/* Bytes for a first attempt, with ask_memory for the second, and the share of the memory reserved that this spares;
-	 * 0: no such pair is cheaper. */
+	/*
+	 * Bytes for a first attempt, with ask_memory for the second, and the share of the memory reserved that this
+	 * spares; 0: no such pair is cheaper.
+	 */
 	double first_memory, first_saves;
 };
 size_t analysis_groups(const struct analysis *, const struct analysis_group *const **ret);

@@ -13,7 +13,7 @@ struct quota {
 	double periods, used_up, still_s, cpu_s, cpus;
 };
 
-/* The cgroup's records. Its CPUs are stopped at different moments: for the run it stood still for an interval at most. */
+/* The cgroup's records. A quota stops its CPUs at different moments: the run waited for an interval at most. */
 static struct quota quota_of(const struct lake_pressure *p, size_t n)
 {
 	struct quota q = { 0 };

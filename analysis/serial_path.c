@@ -33,7 +33,7 @@ static int asked_at_once(const struct analysis *a, double *ret)
 	return 0;
 }
 
-/* When the last task but one ended, if the last one begins then: a merge of what the others made cannot begin before. */
+/* When the last task but one ended, if the last one begins then: a merge of what the others made. */
 static uint64_t merge_begin(const struct analysis *a)
 {
 	const struct lake_report *r = a->report;

@@ -90,7 +90,7 @@ void lake_totals_add(struct lake_totals *to, const struct lake_totals *);
 bool lake_is_image(const struct lake_process *);
 bool lake_has_failed(const struct lake_process *);
 
-/* check.c: SQLite's check of all pages. *ret_problem: NULL, or the damage in words, for the caller to free. 0 or -errno. */
+/* check.c: SQLite's check of all pages. *ret_problem: NULL, or the damage in words; the caller frees it. 0, -errno. */
 int lake_check_pages(struct lake_file *, char **ret_problem);
 
 /* Copies a text column to the arena; "" for NULL. NULL: no memory. */

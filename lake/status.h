@@ -62,8 +62,8 @@ struct lake_check {
 };
 /*
  * Checks the pages of file i of the lake (as in lake_vacuum), that each row finds the rows that it names, and that the
- * sums agree with the rows. Reads the whole file, in one transaction: a writer goes on meanwhile, and its -wal grows. 0,
- * and the caller ends *ret; or -errno; -ENODATA: there is no file i.
+ * sums agree with the rows. Reads the whole file, in one transaction: a writer goes on meanwhile, and its -wal grows.
+ * 0, and the caller ends *ret; or -errno; -ENODATA: there is no file i.
  */
 int lake_check(struct lake *, size_t i, struct lake_check *ret, char *why, size_t why_size);
 void lake_check_end(struct lake_check *);

@@ -76,8 +76,8 @@ enum report {
 
 /*
  * With hooks on calls: a process is in a call on this socket, or waits in one for room in the send buffer, so that the
- * totals may have bytes of a call that the hook counts at its end.  A scan leaves them: once the owner's record has them
- * they cannot be taken back.
+ * totals may have bytes of a call that the hook counts at its end.  A scan leaves them: once the owner's record has
+ * them they cannot be taken back.
  */
 static __always_inline int in_call(struct sock *sk)
 {

@@ -11,8 +11,8 @@ resident   VmRSS: the three next to it
 anonymous  RssAnon: what skepd allocated, stacks, and data that it has written
 files      RssFile, less the maps: code and constants, most of them in the page cache for others too
 maps       rings and counters of the kernel that skepd has mapped; the kernel's memory, not allocated by skepd
-start      seconds from its exec until it says that it collects, when it knows all live processes; and its CPU time until
-           then. "again": a skepd that was ended and finds what the first one saved
+start      seconds from its exec until it says that it collects, when it knows all live processes; and its CPU time
+           until then. "again": a skepd that was ended and finds what the first one saved
 
 Other processes that start or end on the machine meanwhile cost skepd memory, too.
 """

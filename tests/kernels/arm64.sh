@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/kernels/arm64.sh [-b BUILD] [KERNEL...] - compiles this tree for arm64, as a cross build, and runs root's tests
-# there under qemu, which emulates the processor. KERNEL: 4k, Debian 12's of pages of 4 KiB, or 16k, Debian 13's of 16 KiB.
-# BUILD: where to compile (build/arm64). Each test has a line; exit status 1 if one fails, 77 where a program or the
-# archive is missing. The user space is Debian's arm64 packages, unpacked in the cache of lib.sh.
+# there under qemu, which emulates the processor. KERNEL: 4k, Debian 12's of pages of 4 KiB, or 16k, Debian 13's of
+# 16 KiB. BUILD: where to compile (build/arm64). Each test has a line; exit status 1 if one fails, 77 where a program or
+# the archive is missing. The user space is Debian's arm64 packages, unpacked in the cache of lib.sh.
 . "$(dirname "$0")/lib.sh"
 build=$kernels_src/build/arm64
 while getopts b: o; do
@@ -11,16 +11,17 @@ while getopts b: o; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- 4k 16k
-need qemu-system-aarch64 qemu-system-arm ld.lld lld llvm-ar llvm clang clang bpftool bpftool cpio cpio apt-get apt dpkg-deb dpkg
+need qemu-system-aarch64 qemu-system-arm ld.lld lld llvm-ar llvm clang clang bpftool bpftool cpio cpio
+need apt-get apt dpkg-deb dpkg
 base=$cache/arm64 root=$cache/arm64/root
 mirror=${SKEP_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 libraries=(
-	libc6-dev linux-libc-dev libgcc-12-dev libbpf-dev libelf-dev libuv1-dev libjansson-dev libsqlite3-dev libpcre2-dev
-	libcurl4-openssl-dev libdeflate-dev libzstd-dev libsnappy-dev libmicrohttpd-dev libncurses-dev libcmocka-dev
+	libc6-dev linux-libc-dev libgcc-12-dev libbpf-dev libelf-dev libuv1-dev libjansson-dev libsqlite3-dev
+	libpcre2-dev libcurl4-openssl-dev libdeflate-dev libzstd-dev libsnappy-dev libmicrohttpd-dev libncurses-dev libcmocka-dev
 )
 programs=(
-	bash bsdutils coreutils dash diffutils findutils gawk grep hostname iproute2 jq kmod libc-bin mount procps python3 sed
-	sqlite3 tar time util-linux zstd
+	bash bsdutils coreutils dash diffutils findutils gawk grep hostname iproute2 jq kmod libc-bin mount procps python3
+	sed sqlite3 tar time util-linux zstd
 )
 # LIMIT NAME [VARIABLE=VALUE...]: an emulated processor takes about 30 times as long.
 tests='600 tests/exact/exact.sh LONGEST=300
@@ -122,11 +123,12 @@ image() {
 		for i in 0:stdin 1:stdout 2:stderr; do ln -s /proc/self/fd/${i%:*} /dev/${i#*:}; done
 		ln -s /proc/self/fd /dev/fd
 		for at in /dev/shm /run /tmp /var/tmp; do mount -t tmpfs -o mode=1777 tmp $at; done
-		mount -t tracefs tracing /sys/kernel/tracing; mount -t bpf bpf /sys/fs/bpf; mount -t cgroup2 cgroup2 /sys/fs/cgroup
+		mount -t tracefs tracing /sys/kernel/tracing; mount -t bpf bpf /sys/fs/bpf
+		mount -t cgroup2 cgroup2 /sys/fs/cgroup
 		for c in $(cat /sys/fs/cgroup/cgroup.controllers); do echo "+$c" >/sys/fs/cgroup/cgroup.subtree_control; done
 		hostname guest; ip link set lo up
-		export abs_builddir=/build abs_srcdir=/src SKEP=/build/skep SKEPD=/build/skepd SKEP_PLUGIN_DIRS=/build/plugins-run
-		export EXACT_BIN=/build/tests/exact SKEP_TEST_PATIENCE=5
+		export abs_builddir=/build abs_srcdir=/src SKEP=/build/skep SKEPD=/build/skepd
+		export SKEP_PLUGIN_DIRS=/build/plugins-run EXACT_BIN=/build/tests/exact SKEP_TEST_PATIENCE=5
 		cd /build
 		echo "$(uname -rm), pages of $(getconf PAGESIZE) bytes"
 		setsid --wait bash /src/tests/kernels/guest-tests /tests.list
@@ -145,8 +147,8 @@ image
 failed=0
 for k; do
 	image=$(kernel "$k")
-	timeout 5400 qemu-system-aarch64 -nodefaults -display none -no-reboot -M virt -cpu max -accel tcg,thread=single -m 2048 \
-		-kernel "$image" -initrd "$work/initrd" -append 'console=ttyAMA0 quiet loglevel=4 panic=-1 audit=0 nowatchdog
+	timeout 5400 qemu-system-aarch64 -nodefaults -display none -no-reboot -M virt -cpu max -accel tcg,thread=single \
+		-m 2048 -kernel "$image" -initrd "$work/initrd" -append 'console=ttyAMA0 quiet loglevel=4 panic=-1 audit=0 nowatchdog
 		rcupdate.rcu_cpu_stall_suppress=1 rdinit=/init' -serial "file:$work/console" </dev/null || :
 	tr -d '\r' <"$work/console" >"$work/said"
 	grep -m1 'pages of' "$work/said" || { tail -n 30 "$work/said"; die "$k: the guest did not start"; }

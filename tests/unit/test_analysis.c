@@ -901,7 +901,8 @@ static void test_first_attempt(void **state)
 		uint64_t n, large_mib;
 		bool retried, cheaper;
 	} plans_of[] = {
-		{ 40, 4000, true, true }, { 40, 4000, false, false }, { 40, 520, true, false }, { 20, 4000, true, false },
+		{ 40, 4000, true, true }, { 40, 4000, false, false },
+		{ 40, 520, true, false }, { 20, 4000, true, false },
 	};
 
 	(void)state;
@@ -912,7 +913,8 @@ static void test_first_attempt(void **state)
 		struct analysis *a = NULL;
 
 		for (uint64_t i = 0; i < plans_of[k].n; i++) {
-			struct lake_task *t = task(&p, i * 10000, i * 10000 + 9000, 1, i % 10 == 9 ? plans_of[k].large_mib : 500);
+			const uint64_t mib = i % 10 == 9 ? plans_of[k].large_mib : 500;
+			struct lake_task *t = task(&p, i * 10000, i * 10000 + 9000, 1, mib);
 
 			t->requested_memory_bytes = 16384 * MIB;
 			t->attempt = 1 + (plans_of[k].retried && i == 9);
