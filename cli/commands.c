@@ -20,6 +20,7 @@
 	X(diff)           \
 	X(cost)           \
 	X(audit)          \
+	X(hosts)          \
 	X(sweep)          \
 	X(web)            \
 	X(lake)           \

@@ -212,6 +212,7 @@ static int query_of(const struct runs_options *o, uint64_t *uid, struct lake_run
 	struct passwd entry, *user = NULL;
 	char text[4096];
 	unsigned long number;
+	int status;
 
 	*q = (struct lake_runs_query){
 		.limit = o->limit,
@@ -236,11 +237,8 @@ static int query_of(const struct runs_options *o, uint64_t *uid, struct lake_run
 		*uid = user->pw_uid;
 		q->uid = uid;
 	}
-	if ((o->since && moment(o->since, &q->since_ns) != 0) ||
-	    (o->until && moment(o->until, &q->until_ns) != 0))
-		return skep_usage("runs", "'%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-				  o->since && moment(o->since, &q->since_ns) != 0 ? o->since : o->until);
-	return 0;
+	status = moment_option("runs", "--since", o->since, &q->since_ns);
+	return status == SKEP_EXIT_OK ? moment_option("runs", "--until", o->until, &q->until_ns) : status;
 }
 
 static int answer(const struct runs_options *o)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/base/skep.h"
 #include "core/base/clock.h"
 #include "core/config/config.h"
 
@@ -41,4 +42,30 @@ int moment(const char *text, uint64_t *ret_ns)
 		return -EINVAL;
 	*ret_ns = (uint64_t)seconds * 1000000000 + fraction;
 	return 0;
+}
+
+int moment_option(const char *command, const char *option, const char *text, uint64_t *ret_ns)
+{
+	if (text && moment(text, ret_ns) != 0)
+		return skep_usage(command,
+				  "%s '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
+				  option, text);
+	return SKEP_EXIT_OK;
+}
+
+int moment_span(const char *command, const char *since, const char *until, uint64_t default_ns, uint64_t now_ns,
+		uint64_t *ret_since_ns, uint64_t *ret_until_ns)
+{
+	int status;
+
+	*ret_until_ns = now_ns;
+	status = moment_option(command, "--until", until, ret_until_ns);
+	if (*ret_until_ns > now_ns)
+		*ret_until_ns = now_ns;
+	*ret_since_ns = *ret_until_ns > default_ns ? *ret_until_ns - default_ns : 1;
+	if (status == SKEP_EXIT_OK)
+		status = moment_option(command, "--since", since, ret_since_ns);
+	if (status == SKEP_EXIT_OK && *ret_since_ns >= *ret_until_ns)
+		status = skep_usage(command, "--since is not before --until: no time is between them");
+	return status;
 }

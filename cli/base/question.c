@@ -17,6 +17,8 @@
 #include "core/base/clock.h"
 #include "core/config/config.h"
 #include "core/control/control.h"
+#include "filters/suggest.h"
+#include "lake/usage.h"
 
 #define CLOCK_AHEAD_NS UINT64_C(60000000000) /* two machines' clocks may differ by so much without a word */
 #define CLOCK_GRAIN_NS UINT64_C(1000000000)  /* NTP moves a clock by less within a run */
@@ -132,4 +134,29 @@ int question_partial(const char *command, const struct lake *lake, const struct 
 	for (size_t i = 0; i < n; i++)
 		skep_say(command, "partial answer, without what this file holds: %s", texts[i]);
 	return n ? SKEP_EXIT_RUNTIME : SKEP_EXIT_OK;
+}
+
+int question_no_host(struct lake *lake, const char *host, char *why, size_t why_size)
+{
+	const struct lake_usage_query query = { .hosts_only = true };
+	struct lake_usage *all = NULL;
+	const char *names[1025] = { 0 }, *near = NULL;
+	size_t n = 0;
+	bool known = false;
+	int rc = lake_usage(lake, &query, &all, why, why_size);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < all->n_hosts; i++) {
+		known |= strcmp(all->hosts[i].name, host) == 0;
+		if (n < 1024 && *all->hosts[i].name)
+			names[n++] = all->hosts[i].name;
+	}
+	if (!known)
+		near = suggest_nearest(host, names);
+	snprintf(why, why_size, "the lake has no record of a host '%s'%s%s%s%s", host,
+		 known ? " in that time; try another --since" : "", near ? "; did you mean '" : "", near ? near : "",
+		 near ? "'?" : "");
+	lake_usage_free(all);
+	return -ENOENT;
 }

@@ -31,6 +31,8 @@ int question_path(const char *command, const char *option, char **ret, bool *ret
  * a message on stderr with the cause and the remedy.
  */
 int question_open(const char *command, const char *option, const char *run, uint64_t since_ns, struct lake **ret);
+/* The lake has no such host, or none in the time asked: sets why, with the nearest name. -ENOENT, or another -errno. */
+int question_no_host(struct lake *, const char *host, char *why, size_t why_size);
 /*
  * Call it after the answer is printed: says on stderr which files the answer lacks because they cannot be read, and
  * whether the times of a report are those of a clock that was wrong or was set.  report: NULL: none.  SKEP_EXIT_OK;

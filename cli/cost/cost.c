@@ -66,26 +66,6 @@ const struct command cmd_cost = {
 
 /* ---- the question ---------------------------------------------------------------------- */
 
-/* Times of the query, from the options. 0, or the exit status after a message. */
-static int times(const struct cost_options *o, struct cost_query *q)
-{
-	const uint64_t ago = o->pipeline ? 30 * DAY_NS : DAY_NS;
-
-	q->until_ns = q->now_ns;
-	if (o->until && moment(o->until, &q->until_ns) != 0)
-		return skep_usage("cost", "--until '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-				  o->until);
-	if (q->until_ns > q->now_ns)
-		q->until_ns = q->now_ns; /* a bill has no future */
-	q->since_ns = q->until_ns > ago ? q->until_ns - ago : 1;
-	if (o->since && moment(o->since, &q->since_ns) != 0)
-		return skep_usage("cost", "--since '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-				  o->since);
-	if (q->since_ns >= q->until_ns)
-		return skep_usage("cost", "--since is not before --until: no time is between them");
-	return SKEP_EXIT_OK;
-}
-
 /* "" for none given. 0, or the exit status after a message. */
 static int by_of(const struct cost_options *o, bool run, enum cost_by *ret)
 {
@@ -146,7 +126,8 @@ static int compute(const struct cost_options *o, const struct price_table *price
 	int rc = 0, status = by_of(o, which, &q.by);
 
 	if (status == SKEP_EXIT_OK)
-		status = times(o, &q);
+		status = moment_span("cost", o->since, o->until, o->pipeline ? 30 * DAY_NS : DAY_NS, q.now_ns,
+				     &q.since_ns, &q.until_ns);
 	if (status != SKEP_EXIT_OK)
 		return status;
 	if (which) {

@@ -69,33 +69,12 @@ const struct command cmd_sweep = {
 	.run = run_sweep,
 };
 
-/* Sets the time of a look. SKEP_EXIT_OK, or SKEP_EXIT_USAGE after a message. */
-static int times_of(const struct sweep_options *o, struct sweep_look *look)
-{
-	look->until_ns = clock_realtime_ns();
-	if (o->until && moment(o->until, &look->until_ns) != 0)
-		return skep_usage(
-			"sweep",
-			"--until '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-			o->until);
-	look->since_ns = look->until_ns > SINCE_NS ? look->until_ns - SINCE_NS : 1;
-	if (o->since && moment(o->since, &look->since_ns) != 0)
-		return skep_usage(
-			"sweep",
-			"--since '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-			o->since);
-	if (look->since_ns >= look->until_ns)
-		return skep_usage("sweep", "--since %s is not before %s", o->since ? o->since : "30d",
-				  o->until ? o->until : "now");
-	return SKEP_EXIT_OK;
-}
-
 /* Looks at the lake. The caller frees the look. SKEP_EXIT_OK, or an exit status after a message. */
 static int look_at(const struct sweep_options *o, const struct price_table *prices,
 		   const struct analysis_setting *settings, size_t n, struct sweep_look *look, struct lake **ret_lake)
 {
 	char why[1024] = "";
-	int status = times_of(o, look);
+	int status = moment_span("sweep", o->since, o->until, SINCE_NS, clock_realtime_ns(), &look->since_ns, &look->until_ns);
 
 	look->prices = prices;
 	look->unit = prices ? price_currency(prices) : SWEEP_UNIT;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cli/base/human.h"
+#include "cli/base/question.h"
 #include "cli/base/skep.h"
 #include "cli/sweep/sweep_print.h"
-#include "filters/suggest.h"
 
 #define PULSES_NS (6 * LAKE_HOUR_NS) /* how far back skep follows a run that does nothing */
 
@@ -33,32 +33,6 @@ static int gpu_processes(void *arg, const char *boot_id, uint64_t from_ns, uint6
 	return lake_gpu_processes(a->lake, boot_id, from_ns, to_ns, ret, a->why, a->why_size);
 }
 
-/* The host is not in the lake, or not in that time: names the nearest. */
-static int no_host(struct lake *lake, const char *host, char *why, size_t why_size)
-{
-	const struct lake_usage_query query = { .hosts_only = true };
-	struct lake_usage *all = NULL;
-	const char *names[1025] = { 0 }, *near = NULL;
-	size_t n = 0;
-	bool known = false;
-	int rc = lake_usage(lake, &query, &all, why, why_size);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < all->n_hosts; i++) {
-		known |= strcmp(all->hosts[i].name, host) == 0;
-		if (n < 1024 && *all->hosts[i].name)
-			names[n++] = all->hosts[i].name;
-	}
-	if (!known)
-		near = suggest_nearest(host, names);
-	snprintf(why, why_size, "the lake has no record of a host '%s'%s%s%s%s", host,
-		 known ? " in that time; try another --since" : "", near ? "; did you mean '" : "", near ? near : "",
-		 near ? "'?" : "");
-	lake_usage_free(all);
-	return -ENOENT;
-}
-
 int sweep_look_at(struct lake *lake, const char *host, const struct analysis_setting *settings, size_t n_settings,
 		  struct sweep_look *look, char *why, size_t why_size)
 {
@@ -72,7 +46,7 @@ int sweep_look_at(struct lake *lake, const char *host, const struct analysis_set
 	if (rc)
 		return rc;
 	if (host && !look->usage->n_hosts)
-		return no_host(lake, host, why, why_size);
+		return question_no_host(lake, host, why, why_size);
 	for (size_t i = 0; i < look->usage->n_hosts; i++) {
 		const uint64_t of_host = look->usage->hosts[i].last_ns;
 

@@ -73,6 +73,8 @@ const struct command cmd_top = {
 
 static int parse(const struct top_options *o, struct top *t)
 {
+	int status;
+
 	t->interval_ns = INTERVAL_NS;
 	t->view.sort = TOP_CORES;
 	if (o->by && top_group_named(o->by, &t->view.group) < 0)
@@ -82,10 +84,9 @@ static int parse(const struct top_options *o, struct top *t)
 				  "alive, ended, failed, state or name", o->sort);
 	if (o->interval && (config_time(o->interval, &t->interval_ns) < 0 || t->interval_ns < INTERVAL_LEAST_NS))
 		return skep_usage("top", "--interval '%s' is not a time of at least 100ms, such as 1s", o->interval);
-	if (o->at && moment(o->at, &t->at_ns) != 0)
-		return skep_usage("top",
-				  "--at '%s' is no time; give one like 2026-11-21T03:48:15Z, or 2h or 3d for a time ago",
-				  o->at);
+	status = moment_option("top", "--at", o->at, &t->at_ns);
+	if (status != SKEP_EXIT_OK)
+		return status;
 	if (o->at && o->socket)
 		return skep_usage("top", "--at reads the lake, so --socket has no use with it");
 	if (o->once && o->batch)

@@ -87,6 +87,29 @@ static int name_of(const char *path, const char *before, const char **ret)
 	return 0;
 }
 
+/* Passes each value on as the command's option of that name. */
+static int pass(const struct request_value *v, size_t n, const char *const *keys, struct request_command *c)
+{
+	int err = 0;
+
+	for (; *keys && !err; keys++)
+		if (value_of(v, n, *keys))
+			err = word(c, "--%s=%s", *keys, value_of(v, n, *keys));
+	return err;
+}
+
+/* hosts and sweep have the same parameters. */
+static int of_hosts(const char *command, const struct request_value *v, size_t n, struct request_command *c, char *why,
+		    size_t room)
+{
+	static const char *const passed[] = { "host", "since", "until", NULL };
+	int err = check(v, n, passed, why, room);
+
+	if (!err)
+		err = words(c, (const char *const[]){ command, "--json", NULL });
+	return err ? err : pass(v, n, passed, c);
+}
+
 static int runs(const struct request_value *v, size_t n, struct request_command *c, char *why, size_t room)
 {
 	static const char *const passed[] = { "state", "engine", "pipeline", "user", "host", "job", "since", "until", NULL };
@@ -103,9 +126,8 @@ static int runs(const struct request_value *v, size_t n, struct request_command 
 		err = words(c, (const char *const[]){ "runs", "--json", NULL });
 	if (!err)
 		err = word(c, "--limit=%s", limit ? limit : "200");
-	for (const char *const *k = passed; *k && !err; k++)
-		if (value_of(v, n, *k))
-			err = word(c, "--%s=%s", *k, value_of(v, n, *k));
+	if (!err)
+		err = pass(v, n, passed, c);
 	if (!err && value_of(v, n, "all"))
 		err = word(c, "--all");
 	c->status_of_failure = 500;
@@ -159,6 +181,8 @@ int request_route(const char *path, const struct request_value *v, size_t n, con
 	snprintf(why, room, "a value is too long");
 	if (strcmp(path, "/api/runs") == 0) {
 		err = runs(v, n, ret, why, room);
+	} else if (strcmp(path, "/api/hosts") == 0 || strcmp(path, "/api/sweep") == 0) {
+		err = of_hosts(path + strlen("/api/"), v, n, ret, why, room);
 	} else if (strcmp(path, "/api/diff") == 0) {
 		err = diff(v, n, ret, why, room);
 	} else if (strcmp(path, "/api/status") == 0) {

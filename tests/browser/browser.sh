@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# browser.sh - the pages of skep web in chromium, on generated runs (one with BROWSER_TASKS tasks, one that failed) and,
-# as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks. BROWSER_PICTURES: a folder for
+# browser.sh - the pages of skep web in chromium, on generated runs (one with BROWSER_TASKS tasks, one that failed) and
+# hosts and, as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks. BROWSER_PICTURES: a folder for
 # screenshots.
 set -eu
 . "$(dirname "$0")/../wait.sh"
@@ -26,6 +26,7 @@ if ! cmp -s "$abs_srcdir/tests/browser/package-lock.json" "$modules/installed"; 
 fi
 
 "$abs_builddir/tests/bench/fill_lake" 8 400 8 "${BROWSER_TASKS:-3400}" path="$work/lake" >/dev/null
+"$abs_builddir/tests/bench/fill_fleet" 9 4 path="$work/lake" >/dev/null
 if [ "$(id -u)" -eq 0 ] && [ -n "${SKEP_PLUGIN_DIRS:-}" ]; then
 	# Samples need an interval: half a second.
 	cat >"$work/pipeline" <<-'END'

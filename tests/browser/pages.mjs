@@ -160,6 +160,23 @@ for (let i = 0; i < 60; i++) {
 }
 for (const wanted of ["Skip to the page", "Runs", "Tasks", "Filter Time line", "Time line"]) check(seen.has(wanted), `Tab reaches ${wanted}: ${[...seen].join(", ").slice(0, 400)}`);
 
+// ---- hosts: the figures of skep hosts, and one host with its items
+const hosts = await api("/api/hosts?since=400d");
+await open("#/hosts?since=400d");
+await page.waitForFunction(() => document.body.innerText.includes("Wasted") && document.querySelector('[aria-label="Hosts"]'));
+check((await rowTexts("Hosts")).length === Math.min(hosts.hosts.length, 40) || hosts.hosts.length > 20, `a row for each of ${hosts.hosts.length} hosts`);
+check((await rowTexts("Hosts")).some((r) => r.includes(hosts.hosts[0].host)), "the hosts have their names");
+await accessible("hosts");
+await picture("hosts");
+await page.click('[aria-label="Hosts"] .grid-body [role=row]');
+await page.waitForFunction(() => location.hash.startsWith("#/hosts/"));
+await settled();
+check((await rowTexts("The host, its GPUs and containers")).length > 0, "a host has its items");
+await page.click("details summary");
+await page.waitForFunction(() => document.querySelector('[aria-label="Hours"]'));
+await accessible("a host");
+await picture("host");
+
 // ---- comparisons, a task over runs, skepd
 const named = runs.filter((r) => r.pipeline === large.pipeline);
 await open(`#/diff/${runs[runs.length - 1].id}/${runs[0].id}`);
@@ -181,7 +198,7 @@ await open(`#/run/${large.id}/overview`);
 await accessible("overview in dark");
 await picture("dark");
 await page.setViewport({ width: 390, height: 844, isMobile: true, hasTouch: true });
-for (const hash of ["#/runs", `#/run/${large.id}/overview`, `#/run/${large.id}/processes`]) {
+for (const hash of ["#/runs", "#/hosts?since=400d", `#/run/${large.id}/overview`, `#/run/${large.id}/processes`]) {
 	await open(hash);
 	const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 	check(wide <= 0, `${hash} is ${wide} pixels wider than a phone`);

@@ -116,6 +116,14 @@ with tempfile.TemporaryDirectory(prefix="skep-json.") as work:
     sweeps = [json.loads(ask("sweep", "--lake", fleet, "--until", "2026-11-10T00:00:00Z", "--json", *p)) for p in ([], prices)]
     valid("sweep", sweeps, "sweep")
     check("sweep finds something", None if all(s["findings"] for s in sweeps) else sweeps)
+    for options in [], ["--host", "node-0007"]:
+        hosts = json.loads(ask("hosts", "--lake", fleet, "--until", "2026-11-10T00:00:00Z", *options, "--json"))
+        valid("hosts", [hosts], " ".join(["hosts"] + options))
+        items = {i["item"]: i["hours"] for h in hosts["hosts"] for i in h["items"] if h["host"] == "node-0007"}
+        busy = sum(items[""]["busy_s"]) / sum(items[""]["capacity_s"])
+        check("node-0007 is busy for a third of its time, for runs", None if 0.3 < busy < 0.4 and
+              sum(items[""]["runs_s"]) > 0.9 * sum(items[""]["busy_s"]) else busy)
+        check("a host that is asked for has its GPU", None if ("gpu/GPU-5f1c" in items) == bool(options) else sorted(items))
     valid("tune-list", [json.loads(ask("tune", "--list", "--json"))], "tune --list")
     with open(f"{lake}/lake-2026-10.db", "ab") as f:
         f.truncate(20000)

@@ -58,6 +58,14 @@ assert 0 <= idle <= capacity and 0 < busy <= capacity * 1.05 and 0 < runs <= bus
 assert memory == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), (memory, row)
 END
 
+what="skep hosts has the same hour"
+"$SKEP" hosts --lake "$lake" --json >"$dir/out" 2>"$dir/err" || fail "$what: status $?"
+json 'len(o["hosts"]) == 1 and o["hosts"][0]["live_runs"] >= 1 and [i["item"] for i in o["hosts"][0]["items"]] == [""]'
+json '0 < sum(o["hosts"][0]["items"][0]["hours"]["runs_s"]) <= 1.05 * sum(o["hosts"][0]["items"][0]["hours"]["busy_s"])'
+"$SKEP" hosts --lake "$lake" --host "$(uname -n)" --width 120 >"$dir/out" 2>"$dir/err" || fail "the hosts as text: status $?"
+says "by 7 hours" out
+says "$(uname -n)" out
+
 what="--watch reports closed findings"
 "$SKEP" sweep --lake "$lake" --set leftover-process.alive=3 --set stuck.idle=3 --watch 200ms >"$dir/watched" 2>"$dir/err" &
 watcher=$!
@@ -74,4 +82,11 @@ run 2 "$what" "$SKEP" sweep --lake "$lake" --since tomorrow
 run 1 "$what" "$SKEP" sweep --lake "$lake" --host none-such
 says "no record of a host 'none-such'" err
 run 1 "$what" "$SKEP" sweep --lake "$dir/nowhere"
+run 1 "$what" "$SKEP" hosts --lake "$lake" --host none-such
+says "no record of a host 'none-such'" err
+run 1 "$what" "$SKEP" hosts --lake "$lake" --since 400d --until 399d
+says "no record of a host in that time" err
+run 2 "$what" "$SKEP" hosts --lake "$lake" --since 2d --until 3d
+says "no time is between them" err
+run 2 "$what" "$SKEP" hosts --lake "$lake" --since tomorrow
 echo "ok - skep sweep finds what runs left behind"

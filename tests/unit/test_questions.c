@@ -998,7 +998,8 @@ static void test_commands(void **state)
 	static const char *const commands[] = { "show", "show --json --processes " RUN, "runs --all", "runs --json",
 						"tune " RUN, "tune --json " RUN, "recognize " RUN,
 						"audit " RUN, "audit --json login",
-						"sweep --until 2026-11-10T09:00:00Z", "sweep --json --until 2026-11-10T09:00:00Z" };
+						"sweep --until 2026-11-10T09:00:00Z", "sweep --json --until 2026-11-10T09:00:00Z",
+						"hosts --until 2026-11-10T09:00:00Z", "hosts --json --until 2026-11-10T09:00:00Z" };
 	char option[256], variable[256], file[256], path[256], lake[256], *want;
 	FILE *conf;
 

@@ -74,6 +74,8 @@ static void routes(void **state)
 	check("/api/run/--lake=x", NULL, NULL, "show --json --columns -- --lake=x");
 	check("/api/run/r", QUERY("summary=1"), NULL, "show --json --summary -- r");
 	check("/api/tune/r", NULL, NULL, "tune --json -- r");
+	check("/api/hosts", NULL, NULL, "hosts --json");
+	check("/api/sweep", QUERY("since=3d", "host=-a b"), "/l", "sweep --lake /l --json --host=-a b --since=3d");
 	check("/api/diff", QUERY("b=r"), NULL, "diff --json -- r");
 	check("/api/diff", QUERY("b=r", "a=q"), "/l", "diff --lake /l --json -- q r");
 	/* skepd's socket has no lake */
@@ -96,6 +98,7 @@ static void refusals(void **state)
 	refused("/api/runs", QUERY("limit=999999"), -EINVAL);
 	refused("/api/runs", QUERY("state="), -EINVAL);
 	refused("/api/runs", QUERY("state=a\x1b[0m"), -EINVAL);
+	refused("/api/hosts", QUERY("watch=1s"), -EINVAL);
 	refused("/api/diff", NULL, -EINVAL);
 	snprintf(longer, sizeof(longer), "/api/run/%0300d", 1);
 	refused(longer, NULL, -ENOENT);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.ts - the frame of the pages, and which page an address shows: #/runs, #/run/ID/TAB, #/task/PIPELINE/TASK,
-// #/diff/A/B, #/diff/RUN, #/skepd.
+// #/diff/A/B, #/diff/RUN, #/hosts, #/hosts/HOST, #/skepd.
 import { diffPage } from "./diff";
 import { failed, type Page } from "./parts";
+import { hostsPage } from "./hosts";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
 import { skepdPage } from "./skepd";
@@ -44,6 +45,7 @@ function pageOf(hash: string): Page {
 	case "run": if (rest[0]) return runPage(rest[0], rest[1]); break;
 	case "task": if (rest[0] && rest[1]) return taskPage(rest[0], rest[1]); break;
 	case "diff": if (rest[0]) return rest[1] ? diffPage(rest[1], rest[0]) : diffPage(rest[0]); break;
+	case "hosts": return hostsPage(rest[0], new URLSearchParams(query));
 	case "skepd": return skepdPage();
 	case "runs": case "": case undefined: return runsPage(new URLSearchParams(query));
 	}
@@ -72,7 +74,7 @@ async function begin(): Promise<void> {
 	document.body.prepend(
 		h("a", { class: "skip", href: "#main", onclick: (e: Event) => { e.preventDefault(); main.focus(); } }, "Skip to the page"),
 		h("header", { class: "top" }, h("strong", { class: "brand" }, "skep"),
-			h("nav", { "aria-label": "Pages" }, isReport() ? home : [h("a", { href: "#/runs" }, "Runs"), h("a", { href: "#/skepd" }, "skepd")]),
+			h("nav", { "aria-label": "Pages" }, isReport() ? home : [h("a", { href: "#/runs" }, "Runs"), h("a", { href: "#/hosts" }, "Hosts"), h("a", { href: "#/skepd" }, "skepd")]),
 			h("span", { class: "grow" }), select), main);
 	replace(main, h("p", { class: "quiet", role: "status" }, isReport() ? "Unpacking the report …" : ""));
 	let first = "#/runs";
