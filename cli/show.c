@@ -18,7 +18,6 @@
 #include "cli/report/trace.h"
 #include "cli/runs.h"
 #include "cli/tune/tune.h"
-#include "cli/web/assets.h"
 #include "cli/web/html.h"
 #include "lake/lake.h"
 
@@ -90,53 +89,16 @@ static int write_to(const char *path, const struct lake_report *report, bool tra
 	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc)) : SKEP_EXIT_OK;
 }
 
-/* What the page shows: the answers of `skep show --json` and `skep tune --json`. The caller frees the texts. */
-static int html_answers(struct lake *lake, const struct lake_report *report, struct engine_names *names,
-			struct html_answer shown[2], char *texts[2], char *why, size_t room)
-{
-	FILE *out;
-	int rc = 0;
-
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		out = open_memstream(&texts[i], &shown[i].len);
-		rc = out ? 0 : -ENOMEM;
-		snprintf(why, room, "out of memory");
-		if (rc == 0 && i == 0)
-			rc = report_json_print_as(report, REPORT_JSON_COLUMNS, out);
-		else if (rc == 0)
-			rc = tune_report_json(lake, report, names, out, why, room);
-		if (out && fclose(out) != 0 && rc == 0)
-			rc = -ENOMEM;
-		shown[i].json = texts[i];
-	}
-	return rc;
-}
-
 /* Writes the page to a file, or to the output. 0 or an exit status. */
 static int write_html(const char *path, struct lake *lake, const struct lake_report *report, struct engine_names *names)
 {
-	char page[128], run[128], tune[128], why[1024] = "", *texts[2] = { NULL, NULL };
-	struct html_answer answers[] = { { .path = run }, { .path = tune } };
-	const char *id = report->run.id;
 	struct out_file out;
-	int rc;
+	char why[1024] = "";
+	int status = html_begin("show", path, &out);
 
-	snprintf(page, sizeof(page), "#/run/%s", id);
-	snprintf(run, sizeof(run), "/api/run/%s", id);
-	snprintf(tune, sizeof(tune), "/api/tune/%s", id);
-	rc = html_answers(lake, report, names, answers, texts, why, sizeof(why));
-	if (rc == 0) {
-		rc = out_file_open(path, &out);
-		if (rc == 0) {
-			*why = '\0';
-			rc = out_file_close(&out, html_write(page, answers, 2, out.stream, why, sizeof(why)));
-		}
-		if (rc && !*why)
-			snprintf(why, sizeof(why), "%s", strerror(-rc));
-	}
-	free(texts[0]);
-	free(texts[1]);
-	return rc ? skep_fail("show", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, why) : SKEP_EXIT_OK;
+	if (status)
+		return status;
+	return html_end("show", path, &out, tune_report_html(lake, report, names, "", NULL, out.stream, why, sizeof(why)), why);
 }
 
 /*
@@ -228,10 +190,9 @@ static int run_show(int argc, char **argv)
 		return skep_usage("show", "--%s: only with --json", o.columns ? "columns" : "summary");
 	if (o.columns && o.summary)
 		return skep_usage("show", "--columns and --summary: one of them");
-	if (o.html && !web_built("show"))
-		return SKEP_EXIT_RUNTIME;
-	if (o.html && strcmp(o.html, "-") == 0 && isatty(STDOUT_FILENO))
-		return skep_usage("show", "--html -: a page is no text for a terminal; name a file, or use a pipe");
+	status = o.html ? html_possible("show", o.html) : SKEP_EXIT_OK;
+	if (status)
+		return status;
 	if (o.trace && strcmp(o.trace, "-") == 0 && (o.flame || isatty(STDOUT_FILENO)))
 		return skep_usage("show", "--trace -: %s", o.flame ? "name a file, beside --flame" :
 				  "a trace is no text for a terminal; name a file, or use a pipe");

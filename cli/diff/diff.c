@@ -3,6 +3,7 @@
  * cli/diff/diff.c - `skep diff`: what changed between two runs, or between a run and the earlier ones of its pipeline.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "cli/base/skep.h"
 #include "cli/diff/diff_print.h"
 #include "cli/report/engine_names.h"
+#include "cli/web/html.h"
 
 #define HISTORY_RUNS      20
 #define HISTORY_PROCESSES 300000 /* about 400 MB */
@@ -18,7 +20,7 @@
 
 struct diff_options {
 	unsigned long width;
-	const char *lake;
+	const char *lake, *html;
 	bool json, all, no_files;
 };
 
@@ -27,6 +29,8 @@ static const struct command_option options[] = {
 	{ "no-files", .help = "do not read your engine's own files for names of tasks",
 	  COMMAND_AT(struct diff_options, no_files) },
 	{ "json", .help = "print the answer as JSON, for programs", COMMAND_AT(struct diff_options, json) },
+	{ "html", .value = "FILE", .help = "write the comparison as a page for a browser, in one file; -: to the output",
+	  COMMAND_AT(struct diff_options, html) },
 	{ "width", .value = "N", .help = "columns of the text (80 to 400; default: the terminal's)", .min = 80,
 	  .max = 400, COMMAND_AT(struct diff_options, width) },
 	QUESTION_LAKE(struct diff_options, lake),
@@ -216,6 +220,34 @@ static int history_read(const struct diff_options *o, struct sides *s)
 	return status;
 }
 
+/* Writes the page of the comparison. SKEP_EXIT_OK, or an exit status after a message. */
+static int write_html(const char *path, const struct diff_answer *a, bool history)
+{
+	const char *of_a = history ? "" : a->before[0]->run.id, *of_b = a->after->run.id;
+	char page[256], asked[256], why[1024] = "", *text = NULL;
+	struct html_answer answer = { .path = asked };
+	struct out_file file;
+	FILE *out = open_memstream(&text, &answer.len);
+	int rc = out ? diff_print_json(a, out) : -ENOMEM;
+	int status = SKEP_EXIT_RUNTIME;
+
+	if (out && fclose(out) != 0 && rc == 0)
+		rc = -ENOMEM;
+	snprintf(page, sizeof(page), "#/diff/%s%s%s", of_a, *of_a ? "/" : "", of_b);
+	snprintf(asked, sizeof(asked), "/api/diff?%s%s%sb=%s", *of_a ? "a=" : "", of_a, *of_a ? "&" : "", of_b);
+	answer.json = text;
+	if (rc)
+		skep_fail("diff", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc));
+	else
+		status = html_begin("diff", path, &file);
+	if (status == SKEP_EXIT_OK) {
+		rc = html_write(page, &answer, 1, file.stream, why, sizeof(why));
+		status = html_end("diff", path, &file, rc, why);
+	}
+	free(text);
+	return status;
+}
+
 static int answer(const struct diff_options *o, const struct sides *s, bool history)
 {
 	const struct paint_style style = { .width = (unsigned)o->width };
@@ -231,6 +263,12 @@ static int answer(const struct diff_options *o, const struct sides *s, bool hist
 	}
 	rc = diff_new((const struct lake_report *const *)before, s->n_a, history, s->b.report, &diff);
 	a.diff = diff;
+	if (rc == 0 && o->html) {
+		const int status = write_html(o->html, &a, history);
+
+		diff_free(diff);
+		return status;
+	}
 	if (rc == 0)
 		rc = o->json ? diff_print_json(&a, stdout) : diff_print_text(&a, stdout, &style);
 	diff_free(diff);
@@ -247,6 +285,10 @@ static int run_diff(int argc, char **argv)
 		return status;
 	if (n > 2)
 		return skep_usage("diff", "unexpected argument '%s': two runs at a time", argv[optind + 2]);
+	if (o.html && o.json)
+		return skep_usage("diff", "--html and --json: one of them");
+	if (o.html && html_possible("diff", o.html) != SKEP_EXIT_OK)
+		return SKEP_EXIT_RUNTIME;
 	status = side_read(&o, n ? argv[argc - 1] : "last", &s.b);
 	if (status == SKEP_EXIT_OK && n == 2) {
 		status = side_read(&o, argv[optind], &s.a[0]);

@@ -20,6 +20,7 @@
 #include "cli/report/accuracy.h"
 #include "cli/report/failures.h"
 #include "cli/report/reason.h"
+#include "cli/report/report_intervals.h"
 #include "core/control/control_record.h"
 #include "core/process/records.h"
 
@@ -687,6 +688,35 @@ static void samples_out(struct json_stream *o, const struct lake_report *report,
 	list_close(o, form);
 }
 
+/* Figures that nobody measured in this run are null. */
+static void intervals_out(struct json_stream *o, const struct lake_report *report, enum report_json_form form)
+{
+	const bool net = report->run.totals.net_known;
+	struct report_interval *list = NULL;
+	size_t n = 0;
+
+	if (form == REPORT_JSON_SUMMARY || o->err)
+		return;
+	o->err = report_intervals(report, &list, &n);
+	list_open(o, "intervals", form);
+	for (size_t i = 0; i < n && !o->err; i++) {
+		json_stream_open(o, NULL, '{');
+		json_stream_time(o, "start", list[i].end_ns > list[i].interval_ns ? list[i].end_ns - list[i].interval_ns : 0);
+		json_stream_number(o, "interval_ns", list[i].interval_ns);
+		if (net)
+			json_stream_number(o, "net_bytes", list[i].net_bytes);
+		else
+			json_stream_null(o, "net_bytes");
+		if (list[i].gpu_known)
+			json_stream_number(o, "gpu_busy_ns", list[i].gpu_busy_ns);
+		else
+			json_stream_null(o, "gpu_busy_ns");
+		json_stream_close(o, '}');
+	}
+	list_close(o, form);
+	free(list);
+}
+
 int report_json_print(const struct lake_report *report, FILE *out)
 {
 	return report_json_print_as(report, REPORT_JSON_WHOLE, out);
@@ -720,6 +750,7 @@ int report_json_print_as(const struct lake_report *report, enum report_json_form
 	json_stream_value(&o, "ledger", json_ledger(report));
 	json_stream_value(&o, "accuracy", json_accuracy(report, &accuracy));
 	samples_out(&o, report, form);
+	intervals_out(&o, report, form);
 	json_stream_close(&o, '}');
 	err = json_stream_end(&o);
 out:

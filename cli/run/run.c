@@ -39,6 +39,8 @@
 #include "cli/base/text.h"
 #include "cli/run/spawn.h"
 #include "cli/run/witness.h"
+#include "cli/tune/tune.h"
+#include "cli/web/html.h"
 #include "core/collect/collector.h"
 #include "core/config/config.h"
 #include "core/base/log.h"
@@ -56,8 +58,10 @@ struct run {
 	char id[RUN_ID_SIZE];
 	const char *traceparent; /* the valid TRACEPARENT of our environment; NULL: none */
 	char *lake;
-	struct out_file json;
-	bool has_json;
+	struct wish {
+		const char *option, *path; /* path NULL: the user does not want it */
+		struct out_file file;
+	} json, html;
 	struct config *config;
 	uv_loop_t loop;
 	bool has_loop;
@@ -194,29 +198,45 @@ failed:
 }
 
 /* Before CMD starts: hours of work must not end in a report that skep cannot write. */
-static int open_json(struct run *run)
+static int wish(struct wish *w, const char *option, const char *path)
 {
-	const char *file = run->options.json;
-	int err = file ? out_file_later(file, &run->json) : 0;
+	int err = path ? out_file_later(path, &w->file) : 0;
 
 	if (err)
-		return skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", file, strerror(-err));
-	run->has_json = file;
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "%s %s: %s", option, path, strerror(-err));
+	w->option = option;
+	w->path = path;
 	return SKEP_EXIT_OK;
 }
 
-static void print_json(struct run *run, const struct lake_report *found)
+static int open_files(struct run *run)
 {
-	int err = out_file_now(&run->json);
+	int code = run->options.html ? html_possible("run", run->options.html) : SKEP_EXIT_OK;
 
-	if (!err)
-		err = report_json_print(found, run->json.stream);
-	if (!err && fflush(run->json.stream) != 0)
+	if (!code)
+		code = wish(&run->json, "--json", run->options.json);
+	return code ? code : wish(&run->html, "--html", run->options.html);
+}
+
+/* found: NULL: there is no report, and the file stays as it is. */
+static void fulfil(struct wish *w, struct lake *lake, const struct lake_report *found)
+{
+	char why[512] = "";
+	int err;
+
+	if (!w->path)
+		return;
+	err = found ? out_file_now(&w->file) : -ECANCELED;
+	if (!err && strcmp(w->option, "--html") == 0)
+		err = tune_report_html(lake, found, NULL, "", NULL, w->file.stream, why, sizeof(why));
+	else if (!err)
+		err = report_json_print(found, w->file.stream);
+	if (!err && fflush(w->file.stream) != 0)
 		err = -errno;
-	err = out_file_close(&run->json, err);
-	run->has_json = false;
-	if (err)
-		skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run->options.json, strerror(-err));
+	err = out_file_close(&w->file, err);
+	if (err && found)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "%s %s: %s", w->option, w->path, *why ? why : strerror(-err));
+	w->path = NULL;
 }
 
 static int exit_code_of(int err)
@@ -660,15 +680,15 @@ static void report(struct run *run)
 	char why[512] = "";
 	int err;
 
-	if (run->options.no_report && !run->has_json)
+	if (run->options.no_report && !run->json.path && !run->html.path)
 		return;
 	if (open_lake(run, &lake, why, sizeof(why)) < 0 ||
 	    lake_report(lake, run->id, &found, why, sizeof(why)) < 0) {
 		skep_fail("run", SKEP_EXIT_RUNTIME, "no report of run %s: %s", run->id, why);
 		goto out;
 	}
-	if (run->has_json)
-		print_json(run, found);
+	fulfil(&run->json, lake, found);
+	fulfil(&run->html, lake, found);
 	if (!run->options.no_report) {
 		err = report_print(found, stderr, NULL);
 		if (err)
@@ -708,7 +728,7 @@ static int prepare(struct run *run, char **argv, struct privilege_facts *facts)
 	if (!code && !run->daemon)
 		code = run_config(&run->options, run->lake, &run->config);
 	if (!code)
-		code = open_json(run);
+		code = open_files(run);
 	if (!code && !run->daemon && !privilege_check(facts, argv, stderr))
 		code = SKEP_EXIT_PRIVILEGE;
 	return code;
@@ -843,8 +863,8 @@ int run_command(int argc, char **argv)
 	spawn_close(&run.spawn); /* after its watch is closed; a child that still waits at the gate exits */
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);
-	if (run.has_json)
-		(void)out_file_close(&run.json, -ECANCELED); /* there was no report */
+	fulfil(&run.json, NULL, NULL);
+	fulfil(&run.html, NULL, NULL);
 	config_free(run.config);
 	run.daemon = run_daemon_free(run.daemon);
 	run_options_free(&run.options);

@@ -23,6 +23,8 @@ static const struct command_option options[] = {
 	  .help = "where skep keeps the run (default: $SKEP_LAKE, /var/lib/skep/lake for root, else "
 		  "~/.local/share/skep/lake; without the privilege to collect: skepd's)",
 	  .min = 1, COMMAND_AT(struct run_options, lake) },
+	{ "html", .value = "FILE", .help = "write the report as a page for a browser as well, in one file",
+	  COMMAND_AT(struct run_options, html) },
 	{ "json", .value = "FILE", .help = "write the report as JSON as well; - for stdout",
 	  COMMAND_AT(struct run_options, json) },
 	{ "no-report", .help = "print no report", COMMAND_AT(struct run_options, no_report) },

@@ -14,7 +14,7 @@
 #define DEFAULT_OTLP_WAIT "5s"
 
 struct run_options {
-	const char *task, *name, *pipeline, *lake, *json, *interval, *otlp, *otlp_wait;
+	const char *task, *name, *pipeline, *lake, *json, *html, *interval, *otlp, *otlp_wait;
 	const char **detail, **plugin_dir; /* as given */
 	json_t *plugin_dirs;               /* NULL: the default */
 	struct run_detail *details;

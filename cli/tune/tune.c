@@ -16,11 +16,12 @@
 #include "cli/base/question.h"
 #include "cli/base/settings.h"
 #include "cli/base/skep.h"
+#include "cli/web/html.h"
 #include "lake/claims.h"
 
 struct tune_options {
 	unsigned long width;
-	const char *lake, *emit, *prices;
+	const char *lake, *emit, *prices, *html;
 	const char **set;
 	bool json, list, no_files;
 };
@@ -36,6 +37,8 @@ static const struct command_option options[] = {
 	{ "no-files", .help = "do not read your engine's own files for names and requests of tasks",
 	  COMMAND_AT(struct tune_options, no_files) },
 	{ "json", .help = "print the answer as JSON, for programs", COMMAND_AT(struct tune_options, json) },
+	{ "html", .value = "FILE", .help = "write the run as a page for a browser, open at this answer, in one file; -: to the output",
+	  COMMAND_AT(struct tune_options, html) },
 	{ "width", .value = "N", .help = "columns of the text (80 to 400; default: the terminal's)", .min = 80,
 	  .max = 400, COMMAND_AT(struct tune_options, width) },
 	PRICE_FILE_OPTION(struct tune_options, prices),
@@ -51,13 +54,13 @@ const struct command cmd_tune = {
 	.summary = "say what to change about a run: requests, waits, waste, with the evidence",
 	.about = "RUN is a run's id, the beginning of an id, a name (skep takes the newest run with the name), or `last`, "
 		 "the default. PIPELINE is a pipeline's name: skep takes its newest run.\n"
-		 "skep compares the run with the earlier ones of its pipeline, at most 20, and sizes rest on all of them.\n",
+		 "skep compares the run with the earlier ones of its pipeline, at most 100, and sizes rest on all of them.\n",
 	.options = options,
 	.notes =
 		"The table has a row for the tasks of one name: median wall time, the cores and the memory that they used at "
 		"most and requested, the resource that limits them, and the next request. `bound by` is `cpu`, "
-		"`run queue`, `disk`, `network` or `waiting` if this is at least half of the lifetime of the processes that have "
-		"no children.\n"
+		"`run queue`, `quota` (waits for a CPU that a quota causes), `memory` (that the kernel took), `disk`, `network`, `gpu` or "
+		"`waiting` if this is at least half of the lifetime of the processes that have no children.\n"
 		"The observed path is a chain of tasks up to the task that ended last; each task of it began after the end of "
 		"the task before it. In a run without tasks it is a chain of processes. `the run without` is the most that the "
 		"run gains if these took no time.\n"
@@ -102,24 +105,59 @@ static int read_run(struct lake *lake, const char *which, struct lake_report **r
 	return rc;
 }
 
-static int print(const struct tune_options *o, const struct lake_report *report, const struct analysis *analysis,
-		 const struct tune_history *history, const struct tune_price *price)
+/* What an answer rests on. */
+struct tuned {
+	struct lake *lake;
+	struct lake_report *report;
+	struct engine_names *names;
+	struct tune_history history;
+	struct tune_price price;
+	struct analysis *analysis;
+};
+
+/* Writes the page, with this answer. SKEP_EXIT_OK, or an exit status after a message. */
+static int write_html(const char *path, const struct tuned *t)
+{
+	struct out_file file;
+	char *text = NULL, why[1024] = "";
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int rc = out ? tune_json(t->report, t->analysis, &t->history, &t->price, out) : -ENOMEM, status;
+
+	if (out && fclose(out) != 0 && rc == 0)
+		rc = -ENOMEM;
+	if (rc) {
+		free(text);
+		return skep_fail("tune", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc));
+	}
+	status = html_begin("tune", path, &file);
+	if (status == SKEP_EXIT_OK) {
+		rc = tune_report_html(t->lake, t->report, t->names, "/tune", text, file.stream, why, sizeof(why));
+		status = html_end("tune", path, &file, rc, why);
+	}
+	free(text);
+	return status;
+}
+
+static int print(const struct tune_options *o, const struct tuned *t)
 {
 	const struct paint_style style = { .width = (unsigned)o->width };
 	size_t n_emitted = 0;
 	int rc;
 
+	if (o->html)
+		return write_html(o->html, t);
 	if (o->emit)
-		rc = tune_emit(report, analysis, history, o->emit, stdout, &n_emitted);
+		rc = tune_emit(t->report, t->analysis, &t->history, o->emit, stdout, &n_emitted);
 	else if (o->json)
-		rc = tune_json(report, analysis, history, price, stdout);
+		rc = tune_json(t->report, t->analysis, &t->history, &t->price, stdout);
 	else
-		rc = tune_text(report, analysis, history, price, stdout, &style);
+		rc = tune_text(t->report, t->analysis, &t->history, &t->price, stdout, &style);
 	if (rc)
 		return skep_fail("tune", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc));
 	if (o->emit && !n_emitted)
 		return skep_fail("tune", SKEP_EXIT_RUNTIME, "run %s has no task of which skep knows what to ask for: none has ended "
-				 "well, or none has a name that %s knows", report->run.id, o->emit);
+				 "well, or none has a name that %s knows", t->report->run.id, o->emit);
 	return SKEP_EXIT_OK;
 }
 
@@ -196,37 +234,32 @@ int tune_report_json(struct lake *lake, const struct lake_report *report, struct
 
 static int answer(const struct tune_options *o, const char *which, const struct analysis_setting *settings, size_t n)
 {
-	struct lake *lake = NULL;
-	struct lake_report *report = NULL;
-	struct engine_names *names = NULL;
-	struct tune_history history = { 0 };
-	struct tune_price price = { 0 };
-	struct analysis *analysis = NULL;
+	struct tuned t = { 0 };
 	char why[1024] = "";
-	int rc, status = price_file_open("tune", o->prices, &price.table);
+	int rc, status = price_file_open("tune", o->prices, &t.price.table);
 
 	if (status == SKEP_EXIT_OK)
-		status = question_open("tune", o->lake, which, 0, &lake);
+		status = question_open("tune", o->lake, which, 0, &t.lake);
 	if (status) {
-		price_table_free(price.table);
+		price_table_free(t.price.table);
 		return status;
 	}
-	rc = read_run(lake, which, &report, why, sizeof(why));
+	rc = read_run(t.lake, which, &t.report, why, sizeof(why));
 	if (rc == 0 && !o->no_files)
-		names = engine_names_add(report);
+		t.names = engine_names_add(t.report);
 	if (rc == 0)
-		rc = price_of_run(lake, &report->run, &price, why, sizeof(why));
+		rc = price_of_run(t.lake, &t.report->run, &t.price, why, sizeof(why));
 	if (rc == 0)
-		rc = analyse(lake, report, names, settings, n, &history, &analysis, why, sizeof(why));
-	status = rc ? skep_fail("tune", SKEP_EXIT_RUNTIME, "%s", why) : print(o, report, analysis, &history, &price);
+		rc = analyse(t.lake, t.report, t.names, settings, n, &t.history, &t.analysis, why, sizeof(why));
+	status = rc ? skep_fail("tune", SKEP_EXIT_RUNTIME, "%s", why) : print(o, &t);
 	if (status == SKEP_EXIT_OK)
-		status = question_partial("tune", lake, report);
-	analysis_free(analysis);
-	analysis_history_free(history.runs);
-	price_table_free(price.table);
-	lake_report_free(report);
-	engine_names_free(names);
-	lake_close(lake);
+		status = question_partial("tune", t.lake, t.report);
+	analysis_free(t.analysis);
+	analysis_history_free(t.history.runs);
+	price_table_free(t.price.table);
+	lake_report_free(t.report);
+	engine_names_free(t.names);
+	lake_close(t.lake);
 	return status;
 }
 
@@ -242,8 +275,12 @@ static int run_tune(int argc, char **argv)
 		status = skep_usage("tune", "unexpected argument '%s': one run at a time", argv[optind + 1]);
 	else if (o.list && optind < argc)
 		status = skep_usage("tune", "unexpected argument '%s': --list looks at no run", argv[optind]);
-	else if (o.emit && o.json)
-		status = skep_usage("tune", "--emit and --json: one of them");
+	else if (!!o.emit + o.json + !!o.html > 1)
+		status = skep_usage("tune", "--emit, --json and --html: one of them");
+	else if (o.list && o.html)
+		status = skep_usage("tune", "--list and --html: one of them");
+	else if (o.html && html_possible("tune", o.html) != SKEP_EXIT_OK)
+		status = SKEP_EXIT_RUNTIME;
 	else if (o.emit && !tune_emit_known(o.emit))
 		status = skep_usage("tune", "--emit %s: not one of snakemake, nextflow, sbatch, k8s", o.emit);
 	else if (o.list)

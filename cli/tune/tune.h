@@ -45,6 +45,12 @@ int tune_json(const struct lake_report *, const struct analysis *, const struct 
 int tune_report_json(struct lake *, const struct lake_report *, struct engine_names *, FILE *, char *why,
 		     size_t why_size);
 /*
+ * Writes the page of the run, with the answers of `skep show` and `skep tune`.  tab: what it opens, "" or "/tune";
+ * tuned: the JSON of tune, NULL: computed here.  0; -errno with the reason in why.
+ */
+int tune_report_html(struct lake *, const struct lake_report *, struct engine_names *, const char *tab,
+		     const char *tuned, FILE *, char *why, size_t why_size);
+/*
  * Writes what to ask for as a file of an engine or a scheduler. *ret_n: the tasks' names in it, 0: nothing is known.
  * format: one that tune_emit_known() knows.
  */

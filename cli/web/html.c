@@ -10,8 +10,10 @@
 #include <skep/sink/jsonw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/base/library.h"
+#include "cli/base/skep.h"
 #include "cli/web/assets.h"
 
 #define PACK_LEVEL 9
@@ -131,4 +133,30 @@ int html_write(const char *page, const struct html_answer *answers, size_t n, FI
 		snprintf(why, room, "%s", strerror(-err));
 	free(packed);
 	return err;
+}
+
+/* ---- the file --------------------------------------------------------------------- */
+
+int html_possible(const char *command, const char *path)
+{
+	if (!web_built(command))
+		return SKEP_EXIT_RUNTIME;
+	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+		return skep_usage(command, "--html -: a page is no text for a terminal; name a file, or use a pipe");
+	return SKEP_EXIT_OK;
+}
+
+int html_begin(const char *command, const char *path, struct out_file *ret)
+{
+	const int err = out_file_open(path, ret);
+
+	return err ? skep_fail(command, SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-err)) : SKEP_EXIT_OK;
+}
+
+int html_end(const char *command, const char *path, struct out_file *out, int err, const char *why)
+{
+	const int rc = out_file_close(out, err);
+
+	return rc ? skep_fail(command, SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, err && *why ? why : strerror(-rc))
+		  : SKEP_EXIT_OK;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cli/base/out_file.h"
+
 /* An answer, by the path by which the pages ask skep web for it. */
 struct html_answer {
 	const char *path; /* "/api/run/ID" */
@@ -15,6 +17,12 @@ struct html_answer {
 	size_t len;
 };
 
+/* Can this skep write a page to path? SKEP_EXIT_OK, or another exit status after a message with the remedy. */
+int html_possible(const char *command, const char *path);
+/* Opens path. SKEP_EXIT_OK, and the caller calls html_end(); or another exit status after a message. */
+int html_begin(const char *command, const char *path, struct out_file *ret);
+/* err: 0 if the page is whole, else why has the cause. SKEP_EXIT_OK, or another exit status after a message. */
+int html_end(const char *command, const char *path, struct out_file *, int err, const char *why);
 /*
  * page: what the browser opens, "#/run/ID".  0; -errno with the reason in why, which names no file.
  */

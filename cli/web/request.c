@@ -185,9 +185,9 @@ int request_route(const char *path, const struct request_value *v, size_t n, con
 		err = of_hosts(path + strlen("/api/"), v, n, ret, why, room);
 	} else if (strcmp(path, "/api/diff") == 0) {
 		err = diff(v, n, ret, why, room);
-	} else if (strcmp(path, "/api/status") == 0) {
+	} else if (strcmp(path, "/api/status") == 0 || strcmp(path, "/api/rules") == 0) {
 		ret->status_of_failure = 503;
-		return words(ret, (const char *const[]){ "status", "--json", NULL });
+		return words(ret, (const char *const[]){ path + strlen("/api/"), "--json", NULL });
 	} else if (name_of(path, "/api/run/", &id) == 0) {
 		err = show(id, v, n, ret, why, room);
 	} else if (name_of(path, "/api/tune/", &id) == 0) {

@@ -5,15 +5,15 @@
 # screenshots.
 set -eu
 . "$(dirname "$0")/../wait.sh"
-: "${SKEP:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
+: "${SKEP:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: the browser is not ours; the build without sanitizers runs it"; exit 77; }
 for program in node npm chromium; do
 	command -v $program >/dev/null || { echo "skip: no $program (scripts/deps --install web check)"; exit 77; }
 done
 "$SKEP" show --lake /nonexistent --html /dev/null 2>&1 | grep -q 'built without its pages' && { echo "skip: built without the pages"; exit 77; }
 work=$(mktemp -d)
-web=''
-trap '[ -z "$web" ] || kill "$web" 2>/dev/null || true; rm -rf "$work"' EXIT
+web='' skepd=''
+trap 'for pid in $web $skepd; do kill "$pid" 2>/dev/null && wait "$pid" || true; done; rm -rf "$work"' EXIT
 
 # The modules are kept in the build, as the lock file has them.
 modules=$abs_builddir/tests/browser/modules
@@ -38,9 +38,24 @@ if [ "$(id -u)" -eq 0 ] && [ -n "${SKEP_PLUGIN_DIRS:-}" ]; then
 	END
 	chmod +x "$work/pipeline"
 	export BROWSER_LIVE=$work/lake
-	"$SKEP" run --lake "$work/lake" --name recorded --pipeline recorded -- "$work/pipeline" >"$work/out" 2>&1 || [ $? -eq 7 ] || { cat "$work/out"; exit 1; }
+	"$SKEP" run --lake "$work/lake" --html "$work/run.html" --name recorded --pipeline recorded -- "$work/pipeline" >"$work/out" 2>&1 || [ $? -eq 7 ] || { cat "$work/out"; exit 1; }
 fi
 "$SKEP" show --lake "$work/lake" large --html "$work/report.html"
+"$SKEP" tune --lake "$work/lake" large --html "$work/tune.html"
+"$SKEP" diff --lake "$work/lake" nightly large --html "$work/diff.html"
+# A skepd with a rule, for its page.
+if [ -n "${BROWSER_LIVE:-}" ]; then
+	mkdir "$work/rules"
+	printf '{ "rules": [\n  { "id": "no-true", "when": "tool = '"'true'"'", "verdict": "exclude", "why": "a test" } ] }\n' >"$work/rules/10.json"
+	cat >"$work/skepd.conf" <<-CONF
+		{ "interval": "1s", "probes": [ { "plugin": "proc" } ], "sinks": [ { "plugin": "file", "path": "$work/records" } ],
+		  "filters": { "dirs": [ "$work/rules" ] }, "control": { "socket": "$work/socket" } }
+	CONF
+	"$SKEPD" -c "$work/skepd.conf" 2>"$work/skepd.log" &
+	skepd=$!
+	wait_skepd $skepd "$work/skepd.log" || exit $?
+	export SKEP_SOCKET=$work/socket
+fi
 size=$(stat -c %s "$work/report.html")
 [ "$size" -le 1500000 ] || { echo "FAIL: the report of 10,000 processes has $size bytes"; exit 1; }
 

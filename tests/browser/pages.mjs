@@ -3,7 +3,7 @@
 // the API, no error in the console, no request to elsewhere, axe-core without a serious finding, and the keyboard.
 // ADDRESS: as skep web printed it. REPORT: a file of skep show --html. PICTURES: a folder for screenshots.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -192,6 +192,20 @@ if (tasks.length && large.pipeline) {
 	await picture("task");
 }
 
+// ---- skepd, where there is one: the figures change in place
+if (process.env.BROWSER_LIVE) {
+	await open("#/skepd");
+	await page.waitForFunction(() => document.querySelector('[aria-label="Rules"] .grid-body [role=row]'));
+	check((await rowTexts("Rules"))[0].includes("no-true"), "the rules of skepd");
+	await accessible("skepd");
+	await picture("skepd");
+	const field = () => page.evaluate(() => [...document.querySelectorAll("dt")].find((d) => d.textContent === "uptime_ns")?.nextElementSibling.textContent);
+	const before = await field();
+	await page.focus('[aria-label="Rules"]');
+	await page.waitForFunction((was) => [...document.querySelectorAll("dt")].find((d) => d.textContent === "uptime_ns")?.nextElementSibling.textContent !== was, {}, before);
+	check(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") === "Rules"), "a newer answer of skepd leaves the focus where it is");
+}
+
 // ---- dark, and a phone
 await page.select('[aria-label="Colours"]', "dark");
 await open(`#/run/${large.id}/overview`);
@@ -226,6 +240,19 @@ const ran = await page.evaluate(() => new Promise((done) => {
 	setTimeout(() => done(window.ran ? "ran" : "nothing"), 2000);
 })).catch(() => "refused");
 check(ran === "refused", `a foreign script in the report: ${ran}`);
+
+refusing = false;
+
+// ---- the same in the files of tune, diff and run
+const others = [["tune.html", "What to ask for"], ["diff.html", "What is different about it"], ["run.html", "CPU time"]];
+for (const [file, wanted] of others) {
+	const path = report.replace("report.html", file);
+	if (!existsSync(path)) continue;
+	await page.goto(pathToFileURL(path).href);
+	await settled();
+	await page.waitForFunction((w) => document.body.innerText.includes(w), {}, wanted).catch(() => check(false, `${file} lacks ${wanted}`));
+	check(!(await text()).includes("this report has only its own run"), `${file} has its answers`);
+}
 
 await browser.close();
 console.log(`${checks} checks, ${failures} failed`);

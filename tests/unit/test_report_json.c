@@ -88,14 +88,47 @@ static void check_keys(json_t *object, const char *const *keys)
 	}
 }
 
+/* Two processes that skepd looked at 20 ms apart are of one interval; a figure that nobody measured is null. */
+static void intervals(void **state)
+{
+	struct reports *r = reports_new("demo", "sh", 8);
+	struct lake_process *p = reports_add(r, 0, "train", "train", 0, 10000, 10);
+	struct lake_progress *g;
+	json_t *json;
+
+	(void)state;
+	g = reports_progress(r, p, 0, 5000);
+	g->net_bytes = 100;
+	g->gpu_known_ns = g->interval_ns;
+	g->gpu_busy_ns = 7;
+	g = reports_progress(r, p, 20, 5000);
+	g->net_bytes = 23;
+	g->gpu_busy_ns = 0;
+	reports_progress(r, p, 5000, 5000)->net_bytes = 1;
+	r->report.run.totals.net_known = true;
+	reports_finish(r, 10000, 0, 0);
+	json = printed(&r->report);
+	assert_int_equal(json_array_size(at(json, "intervals")), 2);
+	assert_int_equal(json_integer_value(at(json, "intervals.0.net_bytes")), 123);
+	assert_int_equal(json_integer_value(at(json, "intervals.0.gpu_busy_ns")), 7);
+	assert_int_equal(json_integer_value(at(json, "intervals.1.net_bytes")), 1);
+	assert_true(json_is_null(at(json, "intervals.1.gpu_busy_ns")));
+	json_decref(json);
+	r->report.run.totals.net_known = false;
+	json = printed(&r->report);
+	assert_true(json_is_null(at(json, "intervals.0.net_bytes")));
+	json_decref(json);
+	reports_free(r);
+}
+
 static void keys(void **state)
 {
 	json_t *json = json_of("oom");
 
 	(void)state;
 	check_keys(json, (const char *const[]) { "run", "totals", "tasks", "tools", "processes", "findings", "loss",
-						 "ledger", "accuracy", "samples", NULL });
-	assert_int_equal(json_object_size(json), 10);
+						 "ledger", "accuracy", "samples", "intervals", NULL });
+	assert_int_equal(json_object_size(json), 11);
 	assert_true(json_is_null(at(json, "ledger")));            /* the run has no ledger */
 	assert_true(json_is_null(at(json, "totals.net_rx_bytes"))); /* nor did a probe measure the network */
 	check_keys(at(json, "run"),
@@ -440,7 +473,7 @@ static void check_transposed(json_t *rows, json_t *columns)
 /* Every situation as rows, as columns and as a summary says the same. */
 static void forms(void **state)
 {
-	static const char *const lists[] = { "processes", "samples" };
+	static const char *const lists[] = { "processes", "samples", "intervals" };
 	size_t rows = 0;
 
 	(void)state;
@@ -455,7 +488,7 @@ static void forms(void **state)
 		whole = printed(&r->report);
 		columns = printed_as(&r->report, REPORT_JSON_COLUMNS);
 		summary = printed_as(&r->report, REPORT_JSON_SUMMARY);
-		for (size_t i = 0; i < 2; i++) {
+		for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 			rows += json_array_size(json_object_get(whole, lists[i]));
 			check_transposed(json_object_get(whole, lists[i]), json_object_get(columns, lists[i]));
 			assert_null(json_object_get(summary, lists[i]));
@@ -475,7 +508,7 @@ static void forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms),     cmocka_unit_test(keys),    cmocka_unit_test(books),
+		cmocka_unit_test(forms),     cmocka_unit_test(keys), cmocka_unit_test(intervals),    cmocka_unit_test(books),
 		cmocka_unit_test(same_keys), cmocka_unit_test(units),   cmocka_unit_test(success),
 		cmocka_unit_test(killed),    cmocka_unit_test(unended), cmocka_unit_test(losses),
 		cmocka_unit_test(tasks),     cmocka_unit_test(approx),  cmocka_unit_test(bytes),

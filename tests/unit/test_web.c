@@ -80,6 +80,7 @@ static void routes(void **state)
 	check("/api/diff", QUERY("b=r", "a=q"), "/l", "diff --lake /l --json -- q r");
 	/* skepd's socket has no lake */
 	check("/api/status", NULL, "/l", "status --json");
+	check("/api/rules", NULL, "/l", "rules --json");
 }
 
 static void refusals(void **state)

@@ -27,7 +27,7 @@ export interface Task extends Totals {
 	granted: { cpus: number | null; memory_bytes: number | null; gpus: number | null; source: string | null };
 }
 /** What a task asked for, else what it was granted. */
-export function askedOf(t: Task, key: "cpus" | "memory_bytes"): number | null {
+export function askedOf(t: Task, key: "cpus" | "memory_bytes" | "gpus"): number | null {
 	return t.requested[key] ?? t.granted[key];
 }
 export const ASKED = "what it asked for; where it asked for none, what its job got or its cgroup's limit";
@@ -40,7 +40,7 @@ export interface Failure {
 }
 type Columns = Record<string, unknown[]>;
 export interface Shown {
-	run: Run; totals: Totals; tasks: Task[]; tools: Tool[]; processes?: Columns; samples?: Columns; findings: Failure[];
+	run: Run; totals: Totals; tasks: Task[]; tools: Tool[]; processes?: Columns; samples?: Columns; intervals?: Columns; findings: Failure[];
 	loss: { kernel: number; queue: number; spool: number; sink: number };
 	accuracy: { processes: number; cpu_exact_processes: number; missing_processes: number };
 }

@@ -135,7 +135,7 @@ export class Model {
 	}
 
 	/** What the running tasks asked for at each moment, else were granted. No series where neither is known. */
-	asked(key: "cpus" | "memory_bytes", label: string): Series {
+	asked(key: "cpus" | "memory_bytes" | "gpus", label: string): Series {
 		const change = new Map<number, number>();
 		this.shown.tasks.forEach((t, i) => {
 			const v = askedOf(t, key);
@@ -146,6 +146,18 @@ export class Model {
 		const t = [...change.keys()].sort((a, b) => a - b);
 		let sum = 0;
 		return { key: `asked_${key}`, label, colour: "ink", kind: "asked", t, y: t.map((at) => (sum += change.get(at)!)) };
+	}
+
+	/** A figure of all processes over time, by the second; no steps where nobody measured it. */
+	interval(key: "net_bytes" | "gpu_busy_ns"): { t: number[]; y: number[] } {
+		const s = new Table(this.shown.intervals ?? {}), start = s.col<string>("start"), length = s.col<number>("interval_ns"), value = s.col<number | null>(key);
+		const t: number[] = [], y: number[] = [];
+		for (let i = 0; i < s.n; i++) {
+			t.push(this.clock.at(start[i]));
+			y.push(value[i] === null ? NaN : value[i]! / (length[i] / 1e9 || 1));
+		}
+		if (!y.some((v) => !Number.isNaN(v))) return { t: [], y: [] };
+		return { t: [...t, t[t.length - 1] + length[s.n - 1] / 1e9], y: [...y, NaN] };
 	}
 
 	/** The samples of all tools, added up for each interval: sum picks the figure. */

@@ -147,13 +147,16 @@ function charts(model: Model): HTMLElement {
 		...([["+", "Zoom in", () => span.zoom(0.5)], ["−", "Zoom out", () => span.zoom(2)], ["◀", "Earlier", () => span.move(-0.25)], ["▶", "Later", () => span.move(0.25)], ["all", "Show the whole run", () => span.show(0, span.whole)]] as const)
 			.map(([sign, label, onclick]) => h("button", { type: "button", title: label, "aria-label": label, onclick }, sign)));
 	const cpus: Series[] = run.cpus ? [{ key: "cpus", label: "CPUs of the host", colour: "quiet", kind: "asked", t: [0], y: [run.cpus] }] : [];
-	const askedCpus = model.asked("cpus", "asked for"), askedMemory = model.asked("memory_bytes", "asked for");
+	const askedCpus = model.asked("cpus", "asked for"), askedMemory = model.asked("memory_bytes", "asked for"), askedGpus = model.asked("gpus", "asked for");
+	const net = model.interval("net_bytes"), gpu = model.interval("gpu_busy_ns");
 	return h("section", null, h("div", { class: "heading" }, h("h2", null, "Over time"), zoom), h("div", { class: "charts" },
 		chart({ name: "Cores", span, unit: (v) => `${Number(v.toPrecision(3))}`, series: [area("cores", "used", "cpu", nanoseconds("cpu_ns")), area("queued", "ready, waiting for a CPU", "queue", nanoseconds("run_delay_ns")),
 			...(askedCpus.t.length ? [askedCpus] : cpus)] }),
 		chart({ name: "Memory", span, unit: bytes, binary: true, series: [area("rss_bytes", "RSS", "memory", s.sum("rss_bytes", false)), ...(askedMemory.t.length ? [askedMemory] : [])] }),
 		chart({ name: "Storage", span, unit: (v) => `${bytes(v)}/s`, binary: true, series: [
 			{ ...area("read_bytes_per_s", "read", "block", s.sum("read_bytes", true)), kind: "line" }, { ...area("write_bytes_per_s", "written", "queue", s.sum("write_bytes", true)), kind: "line" }] }),
+		net.t.length > 0 && chart({ name: "Network", span, unit: (v) => `${bytes(v)}/s`, binary: true, series: [{ key: "net_bytes_per_s", label: "received and sent, without loopback", colour: "cpu", kind: "area", ...net }] }),
+		gpu.t.length > 0 && chart({ name: "GPUs", span, unit: (v) => `${Number(v.toPrecision(3))}`, series: [{ key: "gpus_busy", label: "busy", colour: "memory", kind: "area", t: gpu.t, y: gpu.y.map((v) => v / 1e9) }, ...(askedGpus.t.length ? [askedGpus] : [])] }),
 		chart({ name: "Processes", span, unit: (v) => `${Number(v.toPrecision(3))}`, series: [area("processes", "alive", "memory", s.sum("processes", false))] })));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // task.ts - a task over the runs of its pipeline: the use of its executions against their requests.
-import { ASKED, askedOf, type RunRow, type Shown, type Task } from "./answers";
+import { ASKED, askedOf, type RunRow, type Shown, type Task, type Tuned } from "./answers";
 import { bytes, cores, count, date, end, ns, seconds } from "./format";
 import { Grid } from "./grid";
-import { badge, failed, link, type Page } from "./parts";
+import { badge, failed, finding, link, type Page } from "./parts";
 import { get } from "./source";
 import { byteTicks, ticks, timeTicks } from "./span";
 import { colour, h, ink, perFrame, replace } from "./view";
@@ -21,6 +21,7 @@ const MEASURES: Measure[] = [
 
 export function taskPage(pipeline: string, name: string): Page {
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Reading the runs …"));
+	const advice = h("section");
 	let left = false;
 
 	async function read(): Promise<void> {
@@ -33,7 +34,8 @@ export function taskPage(pipeline: string, name: string): Page {
 		}
 		body.removeAttribute("aria-busy");
 		if (!found.length) replace(body, h("p", null, `The newest ${count(runs.length)} runs of ${pipeline} have no task ${name}.`));
-		else replace(body, MEASURES.map((m) => plot(m, runs, found)), table(found));
+		else replace(body, MEASURES.map((m) => plot(m, runs, found)), advice, table(found));
+		if (found.length) replace(advice, change(name, await get<Tuned>(`/api/tune/${encodeURIComponent(found[found.length - 1].run.id)}`)));
 	}
 	read().catch((error) => replace(body, failed(error)));
 	return {
@@ -41,6 +43,17 @@ export function taskPage(pipeline: string, name: string): Page {
 			h("p", { class: "quiet" }, `A column for each of the newest ${RUNS} runs, a point for each execution, ✕ if it failed; the bar is the median, the dashed line the request.`), body),
 		title: name, stop: () => { left = true; },
 	};
+}
+
+/** What skep tune says of the task after its newest run, which it compares with the earlier ones. */
+function change(name: string, tuned: Tuned): (HTMLElement | null)[] {
+	const list = tuned.findings.filter((f) => f.of === "task" && f.name === name), ask = tuned.tasks.find((t) => t.task === name)?.ask_for;
+	const sizes = ask && [ask.cpus && `${cores(ask.cpus.value)} cores`, ask.memory_bytes && bytes(ask.memory_bytes.value), ask.walltime_s && seconds(ask.walltime_s.value)].filter(Boolean);
+	return [
+		h("h2", null, "What to change"),
+		sizes?.length ? h("p", null, `Ask for ${sizes.join(", ")}`, ask?.memory_bytes && h("span", { class: "quiet" }, ` – confidence ${ask.memory_bytes.confidence}, from ${count(ask.memory_bytes.executions)} executions`)) : null,
+		list.length ? h("div", { class: "cards" }, list.map((f) => finding(f))) : h("p", { class: "quiet" }, tuned.run.too_short ? "The newest run is too short for advice." : "skep found nothing to change."),
+	];
 }
 
 function median(list: number[]): number {
