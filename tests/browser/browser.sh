@@ -37,6 +37,17 @@ if [ "$(id -u)" -eq 0 ] && [ -n "${SKEP_PLUGIN_DIRS:-}" ]; then
 		exit 7
 	END
 	chmod +x "$work/pipeline"
+	# Names and arguments that a page must show as text: markup, quotes, a mark that turns the direction, 32 KiB.
+	hostile='<img src=x onerror="window.hostile=1">'"'"'&quot;\' turned=$(printf 'a\342\200\256b')
+	cat >"$work/$hostile" <<-'END'
+		#!/bin/bash
+		SKEP_TASK="$1" sh -c 'sleep 0.1; exit 3' "$1" "$2" "$(head -c 32768 /dev/zero | tr '\0' x)"
+	END
+	chmod +x "$work/$hostile"
+	for i in 1 2; do
+		"$SKEP" run --lake "$work/lake" --no-report --name "$hostile" --pipeline "$hostile" -- "$work/$hostile" "$hostile" "$turned" || :
+	done
+	export BROWSER_HOSTILE=$hostile
 	export BROWSER_LIVE=$work/lake
 	"$SKEP" run --lake "$work/lake" --html "$work/run.html" --name recorded --pipeline recorded -- "$work/pipeline" >"$work/out" 2>&1 || [ $? -eq 7 ] || { cat "$work/out"; exit 1; }
 fi

@@ -206,6 +206,20 @@ if (process.env.BROWSER_LIVE) {
 	check(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") === "Rules"), "a newer answer of skepd leaves the focus where it is");
 }
 
+// ---- names that are markup are text, on every page
+if (process.env.BROWSER_HOSTILE) {
+	const name = process.env.BROWSER_HOSTILE, [b, a] = (await api("/api/runs")).filter((r) => r.name === name);
+	const pages = ["#/runs", ...["overview", "timeline", "tasks", "tools", "tune", "processes"].map((tab) => `#/run/${b.id}/${tab}`),
+		`#/diff/${a.id}/${b.id}`, `#/task/${encodeURIComponent(name)}/${encodeURIComponent(name)}`];
+	for (const hash of pages) {
+		await open(hash);
+		await page.waitForFunction((n) => document.body.innerText.includes(n), {}, name).catch(() => check(false, `${hash} lacks the name as text`));
+		check(await page.evaluate(() => window.hostile === undefined && !document.querySelector("main img, main script")), `${hash} takes a name for markup`);
+	}
+	await open(`#/run/${b.id}/overview`);
+	check((await text()).includes("a<U+202E>b"), "a mark that turns the direction is visible");
+}
+
 // ---- dark, and a phone
 await page.select('[aria-label="Colours"]', "dark");
 await open(`#/run/${large.id}/overview`);
