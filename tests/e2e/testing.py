@@ -32,6 +32,15 @@ def text(path):
         return f.read()
 
 
+def preempts():
+    """Does this kernel put another task on the CPU in the middle of a BPF program? It skips the program for that task, and
+    counts it."""
+    try:
+        return any(word in text("/sys/kernel/debug/sched/preempt") for word in ("(full)", "(lazy)"))
+    except OSError:
+        return False
+
+
 def until(good, what=""):
     """Waits until good() is true, and returns its value. After a hang: a value that is not true, or the program ends with what."""
     end = time.monotonic() + PATIENCE
