@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # browser.sh - the pages of skep web in chromium, on generated runs (one with BROWSER_TASKS tasks, one that failed) and
-# hosts and, as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks. BROWSER_PICTURES: a folder for
-# screenshots.
+# hosts and, as root, on recorded ones; and the one-file report from disk. pages.mjs has the checks.
+# BROWSER_PICTURES: a folder for screenshots.
 set -eu
 . "$(dirname "$0")/../wait.sh"
 : "${SKEP:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"

@@ -16,12 +16,13 @@ need apt-get apt dpkg-deb dpkg
 base=$cache/arm64 root=$cache/arm64/root
 mirror=${SKEP_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 libraries=(
-	libc6-dev linux-libc-dev libgcc-12-dev libbpf-dev libelf-dev libuv1-dev libjansson-dev libsqlite3-dev
-	libpcre2-dev libcurl4-openssl-dev libdeflate-dev libzstd-dev libsnappy-dev libmicrohttpd-dev libncurses-dev libcmocka-dev
+	libc6-dev linux-libc-dev libgcc-12-dev libbpf-dev libelf-dev libuv1-dev libjansson-dev
+	libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libdeflate-dev libzstd-dev libsnappy-dev
+	libmicrohttpd-dev libncurses-dev libcmocka-dev
 )
 programs=(
-	bash bsdutils coreutils dash diffutils findutils gawk grep hostname iproute2 jq kmod libc-bin mount procps python3
-	sed sqlite3 tar time util-linux zstd
+	bash bsdutils coreutils dash diffutils findutils gawk grep hostname iproute2 jq kmod libc-bin mount procps
+	python3 sed sqlite3 tar time util-linux zstd
 )
 # LIMIT NAME [VARIABLE=VALUE...]: an emulated processor takes about 30 times as long.
 tests='600 tests/exact/exact.sh LONGEST=300
@@ -147,8 +148,8 @@ image
 failed=0
 for k; do
 	image=$(kernel "$k")
-	timeout 5400 qemu-system-aarch64 -nodefaults -display none -no-reboot -M virt -cpu max -accel tcg,thread=single \
-		-m 2048 -kernel "$image" -initrd "$work/initrd" -append 'console=ttyAMA0 quiet loglevel=4 panic=-1 audit=0 nowatchdog
+	timeout 5400 qemu-system-aarch64 -nodefaults -display none -no-reboot -M virt -cpu max \
+		-accel tcg,thread=single -m 2048 -kernel "$image" -initrd "$work/initrd" -append 'console=ttyAMA0 quiet loglevel=4 panic=-1 audit=0 nowatchdog
 		rcupdate.rcu_cpu_stall_suppress=1 rdinit=/init' -serial "file:$work/console" </dev/null || :
 	tr -d '\r' <"$work/console" >"$work/said"
 	grep -m1 'pages of' "$work/said" || { tail -n 30 "$work/said"; die "$k: the guest did not start"; }

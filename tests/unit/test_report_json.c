@@ -508,7 +508,8 @@ static void forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms),     cmocka_unit_test(keys), cmocka_unit_test(intervals),    cmocka_unit_test(books),
+		cmocka_unit_test(forms),     cmocka_unit_test(keys),    cmocka_unit_test(intervals),
+		cmocka_unit_test(books),
 		cmocka_unit_test(same_keys), cmocka_unit_test(units),   cmocka_unit_test(success),
 		cmocka_unit_test(killed),    cmocka_unit_test(unended), cmocka_unit_test(losses),
 		cmocka_unit_test(tasks),     cmocka_unit_test(approx),  cmocka_unit_test(bytes),
