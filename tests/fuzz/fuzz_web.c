@@ -24,13 +24,14 @@ static void must(int condition, const char *what)
 
 static void check_command(const struct request_command *c)
 {
-	static const char *const commands[] = { "runs", "show", "tune", "diff", "status" };
+	static const char *const commands[] = { "runs", "show", "tune", "diff", "hosts", "sweep", "status", "rules" };
+	const size_t n = sizeof(commands) / sizeof(commands[0]);
 	size_t i = 0, command = 0;
 	int json = 0;
 
-	while (command < 5 && strcmp(c->argv[0], commands[command]) != 0)
+	while (command < n && strcmp(c->argv[0], commands[command]) != 0)
 		command++;
-	must(command < 5, "a command that no page asks for");
+	must(command < n, "a command that no page asks for");
 	for (; i < c->n && strcmp(c->argv[i], "--") != 0; i++) {
 		json |= strcmp(c->argv[i], "--json") == 0;
 		must(i == 0 || i == 2 || strncmp(c->argv[i], "--", 2) == 0, "an operand among the options");
