@@ -276,7 +276,7 @@ int analysis_new_with(const struct lake_report *r, const struct analysis_history
 		analysis_free(a);
 		return rc;
 	}
-	/* Sums lack what was lost, and nobody knows whether it would have changed a finding. */
+	/* The sums lack the lost records, which might have changed a finding. */
 	for (size_t i = 0; i < a->n_findings && lake_run_lost(&r->run); i++)
 		a->findings[i].confidence -= a->findings[i].confidence > FINDING_LOW;
 	if (a->n_findings)

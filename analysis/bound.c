@@ -108,9 +108,10 @@ static int set_gpu(const struct analysis *a, struct analysis_group *g)
 
 int analysis_bound_gpus(struct analysis *a)
 {
+	const bool any = analysis_gpu_is_used(a->report);
 	int rc = 0;
 
-	for (size_t i = 0; i < a->n_groups && rc == 0 && analysis_gpu_is_used(a->report); i++)
+	for (size_t i = 0; any && i < a->n_groups && rc == 0; i++)
 		rc = set_gpu(a, a->groups[i]);
 	return rc;
 }

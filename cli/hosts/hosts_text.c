@@ -20,7 +20,7 @@ struct use {
 	uint64_t memory_bytes, memory_limit_bytes;
 };
 
-/* A GPU is one device, whoever holds it; a container can use all CPUs of its host. */
+/* A GPU is one device, however many processes hold it; a container can use all CPUs of its host. */
 static double capacity_of(const struct lake_host *host, const struct lake_hour *h)
 {
 	if (!*h->item)

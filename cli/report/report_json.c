@@ -688,7 +688,7 @@ static void samples_out(struct json_stream *o, const struct lake_report *report,
 	list_close(o, form);
 }
 
-/* Figures that nobody measured in this run are null. */
+/* A figure that no probe measured in this run is null. */
 static void intervals_out(struct json_stream *o, const struct lake_report *report, enum report_json_form form)
 {
 	const bool net = report->run.totals.net_known;

@@ -49,8 +49,8 @@ bool skep_mount_has(const char *options, const char *name);
 /*
  * The cgroup at the root of a mount of type cgroup or cgroup2, as the kernel's records name it: "" is the hierarchy's
  * root. at: the mount's path, where this process finds it. In a cgroup namespace mountinfo counts names from the
- * namespace's root, so "/" may be any cgroup: NULL then, and *ret_id is its id (else 0), which is also its inode number (64-bit kernels
- * since 5.5). The text is one of m's, or a constant.
+ * namespace's root, so "/" may be any cgroup: NULL then, and *ret_id is its id (else 0), which is also its inode number
+ * (64-bit kernels since 5.5). The text is one of m's, or a constant.
  */
 const char *skep_mount_cgroup(const struct skep_mount *m, const char *at, uint64_t *ret_id);
 

@@ -442,7 +442,7 @@ static void test_guards(void **state)
 	}
 }
 
-/* What was lost might have changed a finding: it is less sure. */
+/* Lost records might have changed a finding: the finding is less sure. */
 static void test_lost(void **state)
 {
 	const struct finding *f, *g;

@@ -88,7 +88,7 @@ static void check_keys(json_t *object, const char *const *keys)
 	}
 }
 
-/* Two processes that skepd looked at 20 ms apart are of one interval; a figure that nobody measured is null. */
+/* Two processes that skepd looked at 20 ms apart are of one interval; a figure that no probe measured is null. */
 static void intervals(void **state)
 {
 	struct reports *r = reports_new("demo", "sh", 8);
