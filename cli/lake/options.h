@@ -5,12 +5,9 @@
 #ifndef SKEP_CLI_LAKE_OPTIONS_H
 #define SKEP_CLI_LAKE_OPTIONS_H
 
-#include <limits.h>
 #include <stdbool.h>
 
-#include "lake/http.h"
-
-#define LAKE_KEEP_AS_IS ULONG_MAX
+#include "lake/create.h"
 
 struct lake_options {
 	const char *lake;
