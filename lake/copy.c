@@ -367,7 +367,7 @@ static int copy_month(struct copy *c)
 	sqlite3_stmt *s = NULL;
 	int rc, err = lake_file_prepare(&c->from,
 					"SELECT id FROM run WHERE uid = ?1 AND coalesce(start_ns, 0) >= ?2 "
-					"ORDER BY start_ns DESC, id DESC", &s);
+					"ORDER BY start_ns DESC, run DESC", &s);
 	bool full = c->left_out > 0;
 
 	if (err)

@@ -42,9 +42,9 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, const
 	/* not the `skep show last` that the user has just typed, unless there is no other */
 	static const struct lake_question newest = {
 		.sqlite = "SELECT * FROM (SELECT id, run, 1, 0, 0, boot_id FROM run r WHERE (?2 IS NULL OR uid = ?2) "
-			  "AND NOT " LAKE_RUN_SMALL " ORDER BY start_ns DESC, id DESC LIMIT 1) UNION ALL SELECT * FROM "
+			  "AND NOT " LAKE_RUN_SMALL " ORDER BY start_ns DESC, run DESC LIMIT 1) UNION ALL SELECT * FROM "
 			  "(SELECT id, run, 0, 1, 0, boot_id FROM run WHERE ?2 IS NULL OR uid = ?2 "
-			  "ORDER BY start_ns DESC, id DESC LIMIT 1)",
+			  "ORDER BY start_ns DESC, run DESC LIMIT 1)",
 		.clickhouse = "SELECT 0, run, 1, 0, 0, boot_id FROM (SELECT run, boot_id, start_ns, "
 			      LAKE_RUN_SMALL_CLICKHOUSE " AS small FROM run FINAL) "
 			      "ORDER BY small, start_ns DESC, run DESC LIMIT 1",
@@ -53,7 +53,7 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, const
 	static const struct lake_question fitting = {
 		.sqlite = "SELECT id, run, run = ?1, name = ?1, substr(run, 1, length(?1)) = ?1, boot_id FROM run "
 			  "WHERE (?2 IS NULL OR uid = ?2) AND (run = ?1 OR name = ?1 OR "
-			  "substr(run, 1, length(?1)) = ?1) ORDER BY start_ns DESC, id DESC",
+			  "substr(run, 1, length(?1)) = ?1) ORDER BY start_ns DESC, run DESC",
 		.clickhouse = "SELECT 0, run, run = ?1, name = ?1, substring(run, 1, length(?1)) = ?1, boot_id "
 			      "FROM run FINAL WHERE run = ?1 OR name = ?1 OR substring(run, 1, length(?1)) = ?1 "
 			      "ORDER BY start_ns DESC, run DESC",

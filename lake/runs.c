@@ -58,7 +58,7 @@ static const char matching[] =
 	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) "
 	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT "
 	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) "
-	"ELSE 1 END) ORDER BY r.start_ns DESC, r.id DESC LIMIT ?10";
+	"ELSE 1 END) ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10";
 
 /* The same for ClickHouse, which has no sub-queries that refer to the query around them. The caller frees it. */
 static char *matching_clickhouse(const struct lake_runs_query *q)

@@ -171,7 +171,7 @@ void records_add_process_of(struct skep_mock_batch *b, const struct record_proce
 {
 	const struct skep_context context = { .size = sizeof(context), .payer = payer };
 
-	skep_mock_batch_add(b, &record_stream_process, &p->upid, p->end_ns, p, &context);
+	skep_mock_batch_add(b, &record_stream_process, &p->upid, p->end_ns ? p->end_ns : p->start_ns, p, &context);
 }
 
 void records_add_run(struct skep_mock_batch *b, const struct record_run *r)
