@@ -220,59 +220,59 @@ static int history_read(const struct diff_options *o, struct sides *s)
 	return status;
 }
 
+static int write_answer(const void *arg, FILE *out, char *why, size_t room)
+{
+	(void)why;
+	(void)room;
+	return diff_print_json(arg, out);
+}
+
 /* Writes the page of the comparison. SKEP_EXIT_OK, or an exit status after a message. */
 static int write_html(const char *path, const struct diff_answer *a, bool history)
 {
 	const char *of_a = history ? "" : a->before[0]->run.id, *of_b = a->after->run.id;
-	char page[256], asked[256], why[1024] = "", *text = NULL;
-	struct html_answer answer = { .path = asked };
+	char page[256], asked[256], why[1024] = "";
+	const struct html_answer answer = { asked, write_answer, a };
 	struct out_file file;
-	FILE *out = open_memstream(&text, &answer.len);
-	int rc = out ? diff_print_json(a, out) : -ENOMEM;
-	int status = SKEP_EXIT_RUNTIME;
+	int status = html_begin("diff", path, &file);
 
-	if (out && fclose(out) != 0 && rc == 0)
-		rc = -ENOMEM;
+	if (status)
+		return status;
 	snprintf(page, sizeof(page), "#/diff/%s%s%s", of_a, *of_a ? "/" : "", of_b);
 	snprintf(asked, sizeof(asked), "/api/diff?%s%s%sb=%s", *of_a ? "a=" : "", of_a, *of_a ? "&" : "", of_b);
-	answer.json = text;
-	if (rc)
-		skep_fail("diff", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc));
-	else
-		status = html_begin("diff", path, &file);
-	if (status == SKEP_EXIT_OK) {
-		rc = html_write(page, &answer, 1, file.stream, why, sizeof(why));
-		status = html_end("diff", path, &file, rc, why);
-	}
-	free(text);
-	return status;
+	return html_end("diff", path, &file, html_write(page, &answer, 1, file.stream, why, sizeof(why)), why);
+}
+
+/* SKEP_EXIT_OK, or an exit status after a message. */
+static int print(const struct diff_options *o, const struct diff_answer *a, bool history)
+{
+	const struct paint_style style = { .width = (unsigned)o->width };
+	int rc;
+
+	if (o->html)
+		return write_html(o->html, a, history);
+	rc = o->json ? diff_print_json(a, stdout) : diff_print_text(a, stdout, &style);
+	return rc ? skep_fail("diff", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc)) : SKEP_EXIT_OK;
 }
 
 static int answer(const struct diff_options *o, const struct sides *s, bool history)
 {
-	const struct paint_style style = { .width = (unsigned)o->width };
 	struct lake_report *before[HISTORY_RUNS];
 	struct diff_answer a = { .before = before, .n_before = s->n_a, .after = s->b.report, .all = o->all };
 	struct diff *diff = NULL;
-	int rc;
+	int status;
 
 	for (size_t i = 0; i < s->n_a; i++) {
 		names_carry(&s->b, &s->a[i]);
 		names_carry(&s->a[i], &s->b);
 		before[i] = s->a[i].report;
 	}
-	rc = diff_new((const struct lake_report *const *)before, s->n_a, history, s->b.report, &diff);
+	if (diff_new((const struct lake_report *const *)before, s->n_a, history, s->b.report, &diff) != 0)
+		return skep_fail("diff", SKEP_EXIT_RUNTIME, "out of memory");
 	a.diff = diff;
-	if (rc == 0 && o->html) {
-		const int status = write_html(o->html, &a, history);
-
-		diff_free(diff);
-		return status;
-	}
-	if (rc == 0)
-		rc = o->json ? diff_print_json(&a, stdout) : diff_print_text(&a, stdout, &style);
+	status = print(o, &a, history);
 	diff_free(diff);
-	return rc ? skep_fail("diff", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc)) : SKEP_EXIT_OK;
+	return status;
 }
 
 static int run_diff(int argc, char **argv)

@@ -115,28 +115,27 @@ struct tuned {
 	struct analysis *analysis;
 };
 
+static int write_answer(const void *arg, FILE *out, char *why, size_t room)
+{
+	const struct tuned *t = arg;
+
+	(void)why;
+	(void)room;
+	return tune_json(t->report, t->analysis, &t->history, &t->price, out);
+}
+
 /* Writes the page, with this answer. SKEP_EXIT_OK, or an exit status after a message. */
 static int write_html(const char *path, const struct tuned *t)
 {
+	const struct html_answer tuned = { .write = write_answer, .arg = t };
 	struct out_file file;
-	char *text = NULL, why[1024] = "";
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int rc = out ? tune_json(t->report, t->analysis, &t->history, &t->price, out) : -ENOMEM, status;
+	char why[1024] = "";
+	int rc, status = html_begin("tune", path, &file);
 
-	if (out && fclose(out) != 0 && rc == 0)
-		rc = -ENOMEM;
-	if (rc) {
-		free(text);
-		return skep_fail("tune", SKEP_EXIT_RUNTIME, "cannot write %s: %s", path, strerror(-rc));
-	}
-	status = html_begin("tune", path, &file);
-	if (status == SKEP_EXIT_OK) {
-		rc = tune_report_html(t->lake, t->report, t->names, "/tune", text, file.stream, why, sizeof(why));
-		status = html_end("tune", path, &file, rc, why);
-	}
-	free(text);
-	return status;
+	if (status)
+		return status;
+	rc = tune_report_html(t->lake, t->report, t->names, "/tune", &tuned, file.stream, why, sizeof(why));
+	return html_end("tune", path, &file, rc, why);
 }
 
 static int print(const struct tune_options *o, const struct tuned *t)

@@ -13,6 +13,8 @@
 #include "cli/base/paint.h"
 #include "cli/report/engine_names.h"
 
+struct html_answer; /* cli/web/html.h */
+
 /* The earlier runs of a run's pipeline. */
 struct tune_history {
 	struct analysis_history *runs; /* the caller frees it */
@@ -46,10 +48,10 @@ int tune_report_json(struct lake *, const struct lake_report *, struct engine_na
 		     size_t why_size);
 /*
  * Writes the page of the run, with the answers of `skep show` and `skep tune`.  tab: what it opens, "" or "/tune";
- * tuned: the JSON of tune, NULL: computed here.  0; -errno with the reason in why.
+ * tuned: writes the answer of tune (its path is not used), NULL: computed here.  0; -errno with the reason in why.
  */
 int tune_report_html(struct lake *, const struct lake_report *, struct engine_names *, const char *tab,
-		     const char *tuned, FILE *, char *why, size_t why_size);
+		     const struct html_answer *tuned, FILE *, char *why, size_t why_size);
 /*
  * Writes what to ask for as a file of an engine or a scheduler. *ret_n: the tasks' names in it, 0: nothing is known.
  * format: one that tune_emit_known() knows.

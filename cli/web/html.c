@@ -39,21 +39,39 @@ static int library(char *why, size_t room)
 	return lib.compress ? 0 : library_load(names, "libdeflate0", symbols, why, room);
 }
 
-/* {"page": "#/run/ID", "answers": {"/api/run/ID": ...}} */
-static int join(const char *page, const struct html_answer *answers, size_t n, struct jsonw *j)
+static int put_answer(const struct html_answer *a, struct jsonw *j, char *why, size_t room)
 {
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int err = out ? a->write(a->arg, out, why, room) : -ENOMEM;
+
+	if (out && fclose(out) != 0 && !err)
+		err = -ENOMEM;
+	if (!err) {
+		skep_jsonw_string(j, a->path, strlen(a->path));
+		jsonw_lit(j, ":");
+		skep_jsonw_raw(j, text, len);
+	}
+	free(text);
+	return err;
+}
+
+/* {"page": "#/run/ID", "answers": {"/api/run/ID": ...}} */
+static int join(const char *page, const struct html_answer *answers, size_t n, struct jsonw *j, char *why, size_t room)
+{
+	int err = 0;
+
 	jsonw_lit(j, "{\"page\":");
 	skep_jsonw_string(j, page, strlen(page));
 	jsonw_lit(j, ",\"answers\":{");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++) {
 		if (i)
 			jsonw_lit(j, ",");
-		skep_jsonw_string(j, answers[i].path, strlen(answers[i].path));
-		jsonw_lit(j, ":");
-		skep_jsonw_raw(j, answers[i].json, answers[i].len);
+		err = put_answer(&answers[i], j, why, room);
 	}
 	jsonw_lit(j, "}}");
-	return j->err;
+	return err ? err : j->err;
 }
 
 /* The caller frees *ret. */
@@ -123,13 +141,14 @@ int html_write(const char *page, const struct html_answer *answers, size_t n, FI
 
 	if (err)
 		return err;
-	err = join(page, answers, n, &j);
+	why[0] = '\0';
+	err = join(page, answers, n, &j, why, room);
 	if (!err)
 		err = pack(&j, &packed, &len);
 	skep_jsonw_free(&j);
 	if (!err)
 		err = put(packed, len, out);
-	if (err)
+	if (err && !why[0])
 		snprintf(why, room, "%s", strerror(-err));
 	free(packed);
 	return err;

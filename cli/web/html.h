@@ -13,8 +13,9 @@
 /* An answer, by the path by which the pages ask skep web for it. */
 struct html_answer {
 	const char *path; /* "/api/run/ID" */
-	const char *json;
-	size_t len;
+	/* Its JSON. 0 or -errno; why may have the reason. */
+	int (*write)(const void *arg, FILE *, char *why, size_t room);
+	const void *arg;
 };
 
 /* Can this skep write a page to path? SKEP_EXIT_OK, or another exit status after a message with the remedy. */
