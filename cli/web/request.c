@@ -187,6 +187,7 @@ int request_route(const char *path, const struct request_value *v, size_t n, con
 		err = diff(v, n, ret, why, room);
 	} else if (strcmp(path, "/api/status") == 0 || strcmp(path, "/api/rules") == 0) {
 		ret->status_of_failure = 503;
+		ret->of_skepd = true;
 		return words(ret, (const char *const[]){ path + strlen("/api/"), "--json", NULL });
 	} else if (name_of(path, "/api/run/", &id) == 0) {
 		err = show(id, v, n, ret, why, room);

@@ -23,6 +23,7 @@ struct request_command {
 	char text[REQUEST_WORDS][REQUEST_TEXT]; /* what argv points into */
 	size_t n;
 	int status_of_failure; /* of HTTP, when the command exits with 1 */
+	bool of_skepd;         /* skepd answers, not the lake */
 };
 
 /*

@@ -5,7 +5,6 @@
 #include "cli/web/server.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,6 +21,7 @@
 #include "cli/base/library.h"
 #include "cli/web/assets.h"
 #include "cli/web/request.h"
+#include "cli/web/stream.h"
 #include "cli/web/worker.h"
 
 static struct {
@@ -33,6 +33,8 @@ static struct {
 	__typeof__(MHD_get_connection_values) *get_values;
 	__typeof__(MHD_create_response_from_buffer) *response_of_buffer;
 	__typeof__(MHD_create_response_from_fd64) *response_of_fd;
+	__typeof__(MHD_create_response_from_callback) *response_of_callback;
+	__typeof__(MHD_set_connection_option) *set_option;
 	__typeof__(MHD_add_response_header) *add_header;
 	__typeof__(MHD_queue_response) *queue;
 	__typeof__(MHD_destroy_response) *destroy;
@@ -64,6 +66,8 @@ static int library(char *why, size_t room)
 		{ "MHD_get_connection_values", &lib.get_values },
 		{ "MHD_create_response_from_buffer", &lib.response_of_buffer },
 		{ "MHD_create_response_from_fd64", &lib.response_of_fd },
+		{ "MHD_create_response_from_callback", &lib.response_of_callback },
+		{ "MHD_set_connection_option", &lib.set_option },
 		{ "MHD_add_response_header", &lib.add_header },
 		{ "MHD_queue_response", &lib.queue },
 		{ "MHD_destroy_response", &lib.destroy },
@@ -135,54 +139,19 @@ static enum MHD_Result send_error(struct MHD_Connection *c, unsigned status, con
 	return send_response(c, status, r, "application/json");
 }
 
-/* Of the answer's bytes: a browser asks whether the answer is another one. */
-static void tag_of(int fd, off_t size, char tag[24])
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-	unsigned char buf[65536];
-	ssize_t n;
-
-	for (off_t at = 0; at < size && (n = pread(fd, buf, sizeof(buf), at)) > 0; at += n)
-		for (ssize_t i = 0; i < n; i++)
-			hash = (hash ^ buf[i]) * UINT64_C(0x100000001b3);
-	snprintf(tag, 24, "\"%016" PRIx64 "\"", hash);
-}
-
-/* A file that no command could read makes an answer partial; the reason goes beside it. */
-static void add_partial(struct MHD_Response *r, const struct worker_answer *a)
-{
-	char text[WORKER_WHY];
-	size_t n = 0;
-
-	if (a->status == 0)
-		return;
-	for (const char *s = a->why; *s; s++)
-		text[n++] = (char)(*s >= 0x20 && *s < 0x7f ? *s : ' ');
-	text[n] = '\0';
-	lib.add_header(r, "Skep-Partial", text);
-}
-
-/* Is it an answer, although the command complained? Then it ends with a newline. */
-static bool is_whole(const struct worker_answer *a)
-{
-	char last;
-
-	return a->size > 0 && pread(a->fd, &last, 1, a->size - 1) == 1 && last == '\n' && a->status <= 1;
-}
-
-static enum MHD_Result send_answer(struct MHD_Connection *c, const struct worker_answer *a, unsigned failure)
+static enum MHD_Result send_answer(struct MHD_Connection *c, struct worker_answer *a, unsigned failure)
 {
 	const char *had = lib.lookup(c, MHD_HEADER_KIND, "If-None-Match");
 	struct MHD_Response *r;
-	char tag[24];
+	char tag[WORKER_TAG];
 
-	if (!is_whole(a)) {
+	if (!worker_whole(a)) {
 		close(a->fd);
 		return send_error(c, a->status == 2 ? MHD_HTTP_BAD_REQUEST :
 				     a->status == 1 ? failure : MHD_HTTP_INTERNAL_SERVER_ERROR,
-				  a->why[0] ? a->why : "the command ended without an answer");
+				  worker_reason(a));
 	}
-	tag_of(a->fd, a->size, tag);
+	worker_tag(a, tag);
 	if (had && strcmp(had, tag) == 0) {
 		close(a->fd);
 		r = lib.response_of_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
@@ -196,7 +165,10 @@ static enum MHD_Result send_answer(struct MHD_Connection *c, const struct worker
 		return MHD_NO;
 	}
 	lib.add_header(r, "ETag", tag);
-	add_partial(r, a);
+	/* A file that no command could read makes an answer partial; the reason goes beside it. */
+	worker_one_line(a->why);
+	if (a->status)
+		lib.add_header(r, "Skep-Partial", a->why);
 	return send_response(c, MHD_HTTP_OK, r, "application/json");
 }
 
@@ -219,35 +191,100 @@ static enum MHD_Result add_value(void *arg, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
+/* Takes a value out of the list. NULL: there is none. */
+static const char *take(struct values *v, const char *key)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct request_value found = v->list[i];
+
+		if (strcmp(found.key, key) != 0)
+			continue;
+		v->list[i] = v->list[--v->n];
+		return found.value ? found.value : "";
+	}
+	return NULL;
+}
+
+static enum MHD_Result send_refusal(struct MHD_Connection *c, int err, const char *why)
+{
+	return send_error(c, err == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST,
+			  err == -ENOENT ? "skep web has no such answer" : why);
+}
+
+static ssize_t next_bytes(void *arg, uint64_t at, char *buf, size_t room)
+{
+	ssize_t n = stream_read(arg, buf, room);
+
+	(void)at;
+	return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
+}
+
+static void free_stream(void *arg)
+{
+	stream_free(arg);
+}
+
+/* every: of the request, "2": seconds; had: NULL, or the tag of the answer that the page has. */
+static enum MHD_Result answer_stream(struct server *s, struct MHD_Connection *c, const char *path,
+				     const struct values *values, const char *every, const char *had)
+{
+	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const char *last = lib.lookup(c, MHD_HEADER_KIND, "Last-Event-ID");
+	struct stream_options o = { .folder = s->o->folder, .client = info->connect_fd, .had = last ? last : had };
+	struct MHD_Response *r;
+	struct stream *stream;
+	char why[256], *end;
+	int err;
+
+	o.every_s = (unsigned)strtoul(every, &end, 10);
+	if (*every < '0' || *every > '9' || *end || !o.every_s || o.every_s > STREAM_EVERY_MOST)
+		return send_error(c, MHD_HTTP_BAD_REQUEST, "live is a number of seconds, from 1 to 3600");
+	err = stream_new(path, values->list, values->n, s->o->lake, &o, &stream, why, sizeof(why));
+	if (err == -ENOMEM)
+		return MHD_NO;
+	if (err)
+		return send_refusal(c, err, why);
+	/* An answer may take longer than SERVER_IDLE_S; after SERVER_TOTAL_S the browser begins a new stream. */
+	lib.set_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_TOTAL_S);
+	r = lib.response_of_callback(MHD_SIZE_UNKNOWN, 32768, next_bytes, stream, free_stream);
+	if (!r)
+		stream_free(stream);
+	return send_response(c, MHD_HTTP_OK, r, "text/event-stream");
+}
+
 static enum MHD_Result answer_api(struct server *s, struct MHD_Connection *c, const char *path)
 {
 	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct request_command command;
 	struct worker_answer a = { 0 };
 	struct values values = { 0 };
+	const char *live, *had;
 	char why[256];
 	int err;
 
 	lib.get_values(c, MHD_GET_ARGUMENT_KIND, add_value, &values);
-	err = values.more ? -EINVAL
-			  : request_route(path, values.list, values.n, s->o->lake, &command, why, sizeof(why));
-	if (err == -ENOENT)
-		return send_error(c, MHD_HTTP_NOT_FOUND, "skep web has no such answer");
+	if (values.more)
+		return send_refusal(c, -EINVAL, "too many parameters");
+	live = take(&values, "live");
+	had = live ? take(&values, "had") : NULL;
+	if (live)
+		return answer_stream(s, c, path, &values, live, had);
+	err = request_route(path, values.list, values.n, s->o->lake, &command, why, sizeof(why));
 	if (err)
-		return send_error(c, MHD_HTTP_BAD_REQUEST, values.more ? "too many parameters" : why);
+		return send_refusal(c, err, why);
+	/* An answer may take longer than SERVER_IDLE_S. */
+	lib.set_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_TOTAL_S);
 	err = worker_run(command.argv, info->connect_fd, &a);
 	switch (err) {
 	case 0:
 		return send_answer(c, &a, (unsigned)command.status_of_failure);
-	case -EBUSY:
-		return send_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, "skep web answers as many questions as it can; ask again");
-	case -ETIMEDOUT:
-		return send_error(c, MHD_HTTP_GATEWAY_TIMEOUT, "the answer took more than a minute; ask for less");
 	case -EPIPE:
 	case -ECANCELED:
 		return MHD_NO;
 	default:
-		return send_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
+		return send_error(c, err == -EBUSY ? MHD_HTTP_SERVICE_UNAVAILABLE :
+				     err == -ETIMEDOUT ? MHD_HTTP_GATEWAY_TIMEOUT : MHD_HTTP_INTERNAL_SERVER_ERROR,
+				  worker_error(err));
 	}
 }
 

@@ -20,6 +20,7 @@ struct server_options {
 	const char *cookie;       /* its name */
 	const char *const *names; /* of this machine, in the header Host; NULL-terminated */
 	const char *lake;         /* of --lake; NULL: none */
+	const char *folder;       /* of the lake that the commands read; NULL: none, or not known */
 	const char *certificate, *key; /* PEM texts; NULL: no TLS */
 };
 

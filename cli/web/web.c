@@ -191,7 +191,8 @@ static int start(const struct web_options *o, const char *run)
 {
 	struct server_options server = { .fd = -1, .lake = o->lake };
 	struct listen_address at = { 0 };
-	char *certificate = NULL, *key = NULL, why[512] = "";
+	char *certificate = NULL, *key = NULL, *lake = NULL, why[512] = "";
+	bool named, both;
 	int status = SKEP_EXIT_OK;
 
 	if (o->key)
@@ -213,11 +214,15 @@ static int start(const struct web_options *o, const char *run)
 	if (status == SKEP_EXIT_OK)
 		status = drop(o->lake);
 	if (status == SKEP_EXIT_OK)
+		status = question_path("web", o->lake, &lake, &named, &both); /* as the commands do */
+	server.folder = lake && !lake_is_address(lake) ? lake : NULL;
+	if (status == SKEP_EXIT_OK)
 		status = serve(o, &server, &at, run);
 	if (server.fd >= 0)
 		close(server.fd);
 	free(certificate);
 	free(key);
+	free(lake);
 	return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -63,7 +64,7 @@ void worker_cancel(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static bool is_cancelled(void)
+bool worker_cancelled(void)
 {
 	bool is;
 
@@ -134,7 +135,7 @@ static int wait_for(pid_t pid, int client, int *ret_status)
 			break;
 		else if (n > 0 && fds[1].revents)
 			err = -EPIPE;
-		else if (is_cancelled())
+		else if (worker_cancelled())
 			err = -ECANCELED;
 		else if (now_ms() > until)
 			err = -ETIMEDOUT;
@@ -189,4 +190,50 @@ int worker_run(const char *const *argv, int client, struct worker_answer *ret)
 		close(messages);
 	end();
 	return err;
+}
+
+/* ---- what a command said --------------------------------------------------- */
+
+/* An answer ends with a newline. */
+bool worker_whole(const struct worker_answer *a)
+{
+	char last;
+
+	return a->size > 0 && pread(a->fd, &last, 1, a->size - 1) == 1 && last == '\n' && a->status <= 1;
+}
+
+const char *worker_reason(const struct worker_answer *a)
+{
+	return a->why[0] ? a->why : "the command ended without an answer";
+}
+
+const char *worker_error(int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return "skep web answers as many questions as it can; ask again";
+	case -ETIMEDOUT:
+		return "the answer took more than a minute; ask for less";
+	default:
+		return strerror(-err);
+	}
+}
+
+void worker_tag(const struct worker_answer *a, char tag[WORKER_TAG])
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	unsigned char buf[65536];
+	ssize_t n;
+
+	for (off_t at = 0; at < a->size && (n = pread(a->fd, buf, sizeof(buf), at)) > 0; at += n)
+		for (ssize_t i = 0; i < n; i++)
+			hash = (hash ^ buf[i]) * UINT64_C(0x100000001b3);
+	snprintf(tag, WORKER_TAG, "\"%016" PRIx64 "\"", hash);
+}
+
+void worker_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+			*text = ' ';
 }

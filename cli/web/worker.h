@@ -7,6 +7,7 @@
 #ifndef SKEP_CLI_WEB_WORKER_H
 #define SKEP_CLI_WEB_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,6 +15,7 @@
 #define WORKER_SECONDS   60  /* an answer takes at most so long */
 #define WORKER_FILE_MAX  (1u << 30)
 #define WORKER_WHY       1024
+#define WORKER_TAG       24
 
 struct worker_answer {
 	int status;          /* exit status of the command; 128 + signal */
@@ -29,5 +31,16 @@ struct worker_answer {
 int worker_run(const char *const *argv, int client, struct worker_answer *ret);
 /* Ends all commands; a command that begins later ends at once. */
 void worker_cancel(void);
+bool worker_cancelled(void);
+
+/* Is it an answer, although the command complained? */
+bool worker_whole(const struct worker_answer *);
+/* Why there is no answer: for one that is not whole, and for an error of worker_run(). */
+const char *worker_reason(const struct worker_answer *);
+const char *worker_error(int err);
+/* Two answers with equal bytes have equal tags: "\"0123456789abcdef\"". */
+void worker_tag(const struct worker_answer *, char tag[WORKER_TAG]);
+/* Replaces what no header and no event may have by blanks. */
+void worker_one_line(char *text);
 
 #endif

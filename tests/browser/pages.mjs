@@ -41,7 +41,7 @@ const text = () => page.evaluate(() => document.body.innerText);
 const settled = () => page.waitForFunction(() => document.querySelector("main")?.childElementCount && !document.querySelector("[aria-busy]"));
 async function open(hash) {
 	await page.evaluate((h) => { location.hash = h; }, hash);
-	await page.waitForFunction((h) => location.hash === h, {}, hash);
+	await page.waitForFunction((h) => location.hash.startsWith(h), {}, hash); // the page adds what a reader has set
 	await settled();
 }
 async function picture(name) {
@@ -71,6 +71,10 @@ await page.click('[aria-label="Runs"] [role=columnheader] button');
 check(await page.$eval('[aria-label="Runs"] [role=columnheader]', (e) => e.getAttribute("aria-sort")) === "ascending", "a click on a head sorts");
 await page.type('[aria-label="Filter Runs"]', "no such run at all");
 check((await text()).includes("0 rows"), "the filter leaves nothing");
+await page.reload();
+await settled();
+check((await text()).includes("0 rows") && (await page.$eval('[aria-label="Filter Runs"]', (e) => e.value)) === "no such run at all", "the address has the filter");
+check(await page.$eval('[aria-label="Runs"] [role=columnheader]', (e) => e.getAttribute("aria-sort")) === "ascending", "the address has the order");
 await page.$eval('[aria-label="Filter Runs"]', (e) => { e.value = ""; e.dispatchEvent(new Event("input")); });
 
 // ---- a run that begins and ends while its row and its page are watched
@@ -109,6 +113,8 @@ for (const run of new Set([large, runs.find((r) => r.exit_code > 0), runs[0]])) 
 		await open(`#/run/${run.id}/${view}`);
 		if (view === "tune") await page.waitForFunction(() => document.body.innerText.includes("Observed path"));
 		const got = await text();
+		await page.waitForFunction(() => [...document.querySelectorAll(".plot canvas")].every((c) => c.width && c.height && new Set(new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer)).size > 2))
+			.catch(() => check(false, `${view} of ${run.name} has a blank picture`));
 		for (const w of wanted) check(got.includes(w), `${view} of ${run.name} says ${w}`);
 		if (run === large || view === "overview") await accessible(`${view} of ${run.name}`);
 		await picture(`${run.name}-${view}`);
@@ -118,6 +124,22 @@ for (const run of new Set([large, runs.find((r) => r.exit_code > 0), runs[0]])) 
 		check((await text()).includes(shown.findings[0].evidence.reason), `the failure of ${run.name} has its reason`);
 	}
 }
+
+// ---- a part of the time: the same in the address, on another tab, and after a reload
+await open(`#/run/${large.id}/timeline`);
+await page.focus('[aria-label="Time line"]');
+await page.keyboard.press("+");
+const zoomed = () => new URLSearchParams(page.url().split("?")[1]).get("time");
+const part = zoomed();
+check(/^[0-9.]+-[0-9.]+$/.test(part ?? ""), `the address has the part of the time: ${page.url()}`);
+await open(`#/run/${large.id}/overview`);
+check(zoomed() === part, `another tab shows the same part: ${zoomed()}, not ${part}`);
+await page.reload();
+await settled();
+check(zoomed() === part, `a reload shows the same part: ${zoomed()}, not ${part}`);
+await page.focus('[aria-label="Time line"]');
+await page.keyboard.press("0");
+check(zoomed() === null, "0 shows the whole run");
 
 // ---- the tree, by keyboard alone
 await open(`#/run/${large.id}/processes`);
@@ -136,6 +158,10 @@ await page.keyboard.press("End");
 await page.waitForFunction((n) => { const id = document.querySelector('[aria-label="Processes"]').getAttribute("aria-activedescendant"); return id.endsWith(`-${n - 1}`) && document.getElementById(id); }, {}, all);
 await page.keyboard.press("Enter");
 check((await text()).includes("voluntary_switches"), "Enter shows all of a process");
+await page.reload();
+await settled();
+check((await text()).includes("voluntary_switches"), "the address has the process");
+await page.focus('[aria-label="Processes"]');
 await page.keyboard.press("Home");
 // a recorded run has parents
 await open(`#/run/${runs[0].id}/processes`);
@@ -172,6 +198,8 @@ await page.click('[aria-label="Hosts"] .grid-body [role=row]');
 await page.waitForFunction(() => location.hash.startsWith("#/hosts/"));
 await settled();
 check((await rowTexts("The host, its GPUs and containers")).length > 0, "a host has its items");
+const shares = (await rowTexts("CPU time of the host")).map((r) => Number(/([0-9.]+) %/.exec(r)?.[1] ?? NaN));
+check(shares.length === 6 && Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 3, `the ledger of a host has all of its time: ${shares}`);
 await page.click("details summary");
 await page.waitForFunction(() => document.querySelector('[aria-label="Hours"]'));
 await accessible("a host");
@@ -235,6 +263,7 @@ for (const hash of ["#/runs", "#/hosts?since=400d", `#/run/${large.id}/overview`
 
 // ---- the report, from disk
 await page.setViewport({ width: 1280, height: 900 });
+await page.goto("about:blank"); // the page that was left would say that its stream ended
 await page.setOfflineMode(true);
 await page.goto(pathToFileURL(report).href);
 await settled();

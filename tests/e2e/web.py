@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """web.py - what skep web refuses, and that slow and many clients stay within bounds: no token, other origins and hosts,
-paths out of its answers, writes, heads without end, clients that never finish, 10,000 requests, a browser that leaves.
+paths out of its answers, writes, heads without end, clients that never finish, 10,000 requests, a browser that leaves;
+and that a stream sends an answer when it is another one, and only then.
 Environment: SKEP, abs_builddir."""
+import glob
+import http.client
 import json
 import os
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -71,6 +75,22 @@ class Server:
         status = int(head.split()[1]) if head else 0
         pairs = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
         return status, {k.lower(): v for k, v in pairs}, body
+
+    def stream(self, path, **headers):
+        """Yields (event, id, data) of a stream of server-sent events, and ("", "", "") for a sign of life."""
+        connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}", **headers})
+        answer = connection.getresponse()
+        check(answer.status == 200 and answer.headers["content-type"] == "text/event-stream", f"{path}: {answer.status}")
+        event = {}
+        while line := answer.readline().decode().rstrip("\n"):
+            while line:
+                key, _, value = line.partition(":")
+                event[key] = value.strip()
+                line = answer.readline().decode().rstrip("\n")
+            if "data" in event or "" in event:
+                yield event.get("event", "answer") if "data" in event else "", event.get("id", ""), event.get("data", "")
+            event = {}
 
     def rss_kib(self):
         with open(f"/proc/{self.process.pid}/status") as f:
@@ -202,6 +222,40 @@ def leaving(w):
     eventually("the command of a browser that left", lambda: w.children() == 0)
 
 
+def change(lake, exit_code):
+    """Another process writes to the lake."""
+    file = max(glob.glob(os.path.join(lake, "*.db")))
+    with sqlite3.connect(file) as db:
+        changed = db.execute("UPDATE run SET exit_code = ? WHERE id = (SELECT id FROM run ORDER BY start_ns DESC LIMIT 1)", (exit_code,)).rowcount
+    db.close()
+    check(changed == 1, f"the test changes {changed} runs")
+
+
+def streams(w, lake):
+    path = "/api/runs?limit=1&live=1"
+    plain, headers = w.ask("/api/runs?limit=1")[2], w.ask("/api/runs?limit=1")[1]
+    events = w.stream(path)
+    event, tag, data = next(events)
+    check(event == "answer" and json.loads(data) == json.loads(plain), f"a stream begins with the answer: {event} {data[:100]}")
+    check(tag == headers["etag"], "its id is the answer's tag")
+    check(next(events)[0] == "", "an unchanged lake: signs of life alone")
+    change(lake, 77)
+    event, tag, data = next(e for e in events if e[0])
+    check(event == "answer" and json.loads(data)[0]["exit_code"] == 77, f"a changed lake: the new answer: {data[:200]}")
+    again = w.stream(path + "&had=" + tag.replace('"', "%22"))
+    check(next(again)[0] == "", "a page that has the answer does not get it again")
+    again = w.stream(path, **{"Last-Event-ID": tag})
+    check(next(again)[0] == "", "nor a browser that begins a new stream")
+    event, _, data = next(w.stream("/api/run/nothing-like-it?live=1"))
+    check(event == "failure" and "no run" in data, f"no such run: {event} {data}")
+    for wrong in ("", "0", "-1", "x", "2x", "3601", "99999999999999999999"):
+        check(w.ask(f"/api/runs?live={wrong}")[0] == 400, f"live={wrong}")
+    check(w.ask("/api/nothing?live=1")[0] == 404, "no such answer")
+    check(w.ask("/api/runs?live=1&limit=x")[0] == 400, "a wrong value")
+    check(w.ask("/api/runs?live=1", token=False)[0] == 403, "a stream without a token")
+    return [events, again]  # skep web ends with these open
+
+
 def many(w):
     """Requests from 8 clients at once: each has an answer or is closed, memory stays."""
     answers = {}
@@ -268,7 +322,9 @@ def main():
         for part in (tokens, policy, others, paths, heads, leaving, slow, many):
             part(w)
         truths(w, lake)
+        left = streams(w, lake)
         w.end()
+        check(not any(e[0] for stream in left for e in stream), "the end of skep web ends its streams")
         listening(lake, work)
     print(f"{checks} checks, {failures} failed")
     return 1 if failures else 0

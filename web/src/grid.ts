@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // grid.ts - a table or a tree of any number of rows: only the rows that can be seen are elements. It sorts, filters, is
 // walked by the keyboard, and saves itself as CSV and JSON.
+import { set, setting } from "./address";
 import { csv, json, save, type Value } from "./download";
 import { h, ink, perFrame } from "./view";
 
@@ -58,6 +59,7 @@ export class Grid<R> {
 
 	constructor(private o: Options<R>) {
 		this.state = o.state ?? {};
+		this.recall();
 		this.rowHeight = o.rowHeight ?? 28;
 		const widths = o.columns.map((c) => c.width ?? (c.number ? `minmax(${Math.max(c.node ? 7.5 : 5.5, c.label.length * 0.5 + 1.6)}rem, 9rem)` : "minmax(7rem, 1fr)"));
 		const least = widths.reduce((sum, w) => sum + parseFloat(w.replace("minmax(", "")), 0);
@@ -76,6 +78,7 @@ export class Grid<R> {
 			type: "search", placeholder: "Filter", "aria-label": `Filter ${o.name}`, value: this.state.filter ?? "",
 			oninput: (e: Event) => {
 				this.state.filter = (e.target as HTMLInputElement).value;
+				this.keep();
 				this.arrange();
 			},
 		});
@@ -107,8 +110,25 @@ export class Grid<R> {
 	private button(label: string, onclick: () => void): HTMLElement {
 		return h("button", { type: "button", onclick, "aria-label": `${label}: ${this.o.name}` }, label);
 	}
+	private slug(): string {
+		return this.o.name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+	}
 	private file(): string {
-		return `skep-${this.o.name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
+		return `skep-${this.slug()}`;
+	}
+	/** The address is first: it may come from someone else. */
+	private recall(): void {
+		const sort = setting(`${this.slug()}.sort`), filter = setting(`${this.slug()}.filter`);
+		if (sort !== null) {
+			this.state.down = sort.startsWith("-");
+			this.state.sort = sort.replace("-", "");
+		}
+		if (filter !== null) this.state.filter = filter;
+		this.keep();
+	}
+	private keep(): void {
+		set(`${this.slug()}.sort`, this.state.sort ? `${this.state.down ? "-" : ""}${this.state.sort}` : "");
+		set(`${this.slug()}.filter`, this.state.filter ?? "");
 	}
 	private cells(): [string[], Value[][]] {
 		const columns = this.o.columns.filter((c) => !c.draw);
@@ -138,6 +158,7 @@ export class Grid<R> {
 		const again = this.state.sort === c.key;
 		this.state.down = again ? !this.state.down : Boolean(c.number);
 		this.state.sort = c.key;
+		this.keep();
 		this.arrange();
 	}
 	private openAll(open: boolean): void {

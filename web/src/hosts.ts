@@ -6,7 +6,7 @@ import { failed, link, meter, type Page } from "./parts";
 import { get, watch } from "./source";
 import { colour, h, replace } from "./view";
 
-interface Hours { start: string[]; known_s: number[]; capacity_s: number[]; busy_s: number[]; runs_s: number[]; memory_bytes: number[]; memory_limit_bytes: number[]; rx_bytes: number[]; tx_bytes: number[] }
+interface Hours { start: string[]; known_s: number[]; capacity_s: number[]; busy_s: number[]; idle_s: number[]; runs_s: number[]; daemons_s: number[]; memory_bytes: number[]; memory_limit_bytes: number[]; rx_bytes: number[]; tx_bytes: number[] }
 interface Host { host: string; cpus: number; memory_bytes: number; last: string; runs: number; live_runs: number; last_run: string | null; items: { item: string; hours: Hours }[] }
 interface Hosts { since: string; until: string; hosts: Host[] }
 interface Waste { kind: string; severity: string; host: string; subject: string; run: string | null; worth: number | null; windows_s: number; from: string; to: string; evidence: string; advice: string }
@@ -88,6 +88,27 @@ function table(rows: Row[], answer: Hosts, one: boolean, time: string): Grid<Row
 	});
 }
 
+/** The ledger of a host's CPUs: each second of them once. */
+function ledger(host: Row, answer: Hosts): HTMLElement | null {
+	const h0 = host.hours;
+	if (!h0) return null;
+	const [capacity, busy, idle, runs, daemons] = [h0.capacity_s, h0.busy_s, h0.idle_s, h0.runs_s, h0.daemons_s].map(sum);
+	const asked = ((Date.parse(answer.until) - Date.parse(answer.since)) / 1000) * host.host.cpus;
+	const entries: [string, string, number][] = [
+		["runs", "runs", runs], ["daemons", "the system's own programs", daemons], ["others", "other processes", busy - runs - daemons],
+		["no_process", "no process: interrupts, stolen time", capacity - busy - idle], ["idle", "idle", idle], ["unknown", "no record", asked - capacity],
+	];
+	const rows = entries.map(([key, label, s]) => ({ key, label, s: Math.max(0, s) })), all = Math.max(capacity, asked); // the kernel's clocks differ by some percent
+	return h("section", null, h("h2", null, "Where the time of its CPUs went"), new Grid<(typeof rows)[0]>({
+		name: "CPU time of the host", rows, height: "20rem",
+		columns: [
+			{ key: "account", label: "account", value: (r) => r.label, width: "minmax(14rem, 1fr)" },
+			{ key: "time_s", label: "CPU time", value: (r) => r.s, text: (r) => seconds(r.s), number: true },
+			{ key: "share", label: "share", value: (r) => r.s / all, text: (r) => percent(r.s / all), node: (r) => meter(r.s / all, r.key === "runs" ? "cpu" : "rest"), number: true },
+		],
+	}).el);
+}
+
 /** The hours behind the bars, made when they are asked for. */
 function values(rows: Row[]): HTMLElement {
 	const details = h("details", null, h("summary", null, "The hours as a table"));
@@ -136,6 +157,7 @@ export function hostsPage(name: string | undefined, query: URLSearchParams): Pag
 	if (name !== undefined) asked.set("host", name);
 	const path = asked.size ? `?${asked}` : "", wasted = h("section");
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Reading the hours …"));
+	const ledgerOf = h("div");
 	let grid: Grid<Row> | undefined, left = false;
 
 	function draw(answer: Hosts): void {
@@ -144,14 +166,15 @@ export function hostsPage(name: string | undefined, query: URLSearchParams): Pag
 			return items.some((r) => !r.item) ? items : [rowOf(host, ""), ...items];
 		});
 		body.removeAttribute("aria-busy");
+		if (name !== undefined && rows.length) replace(ledgerOf, ledger(rows[0], answer));
 		if (grid) grid.setRows(rows);
-		else if (rows.length) replace(body, (grid = table(rows, answer, name !== undefined, time)).el, values(rows));
+		else if (rows.length) replace(body, (grid = table(rows, answer, name !== undefined, time)).el, ledgerOf, values(rows));
 		else replace(body, h("p", null, "The lake has no record of a host in this time."));
 	}
 	get<Wastes>(`/api/sweep${path}`).then((w) => {
 		if (!left) replace(wasted, h("h2", null, asked.has("since") ? "Wasted" : "Wasted in 30 days"), w.findings.length ? h("div", { class: "cards" }, w.findings.slice(0, 50).map((f) => waste(f, w.worth_unit))) : h("p", null, "Nothing is wasted in this time."));
 	}).catch((error) => { if (!left) replace(wasted, h("h2", null, "Wasted"), failed(error)); });
-	const stop = watch<Hosts>(`/api/hosts${path}`, 60000, draw, (error) => replace(body, failed(error)));
+	const stop = watch<Hosts>(`/api/hosts${path}`, 60, draw, (error) => replace(body, failed(error)));
 	return {
 		el: h("div", null, h("h1", null, name === undefined ? "Hosts" : `Host ${name}`, name !== undefined && h("span", { class: "quiet" }, " ", h("a", { href: `#/runs?${new URLSearchParams({ host: name })}` }, "its runs"))), form, body, wasted),
 		title: name === undefined ? "Hosts" : name, stop: () => { left = true; stop(); },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.ts - one run: its cost, its waits, its failures, and every process.
+import { set, setting } from "./address";
 import { ASKED, askedOf, MEMORY, type RunRow, type Shown, type Task, type Tool, type TuneTask, type Tuned } from "./answers";
 import { drawBars } from "./bars";
 import { chart, type Series } from "./chart";
@@ -8,14 +9,14 @@ import { Grid, type GridState } from "./grid";
 import { Model, type Line } from "./model";
 import { badge, failed, finding, link, meter, state, tile, type Page } from "./parts";
 import { get, has, isReport, watch } from "./source";
-import { drawTimeAxis } from "./span";
+import { drawTimeAxis, type Span } from "./span";
 import { h, replace } from "./view";
 
 const TABS = { overview: "Overview", timeline: "Time line", tasks: "Tasks", tools: "Tools", tune: "What to change", processes: "Processes" } as const;
 type Tab = keyof typeof TABS;
 
 /** What a reader has set: it outlives a newer answer, and a visit to another page. */
-interface Kept { grids: Record<string, GridState>; open: Record<string, Set<string | number>>; process?: number }
+interface Kept { grids: Record<string, GridState>; open: Record<string, Set<string | number>>; process?: number; time?: [number, number] }
 const kept = new Map<string, Kept>();
 const runs = new Map<string, RunRow>();
 /** The head of a run can be painted before its answer is there. */
@@ -54,10 +55,20 @@ export function runPage(id: string, wanted: string | undefined): Page {
 		}
 		if (!left && (tab === "overview" || tab === "tune" || tab === "timeline")) draw();
 	}
-	const stop = watch<Shown>(path, 3000, (newer) => {
-		const span = model?.span, first = !model;
+	/** The part of the time that pictures show stands in the address, and is the same on each tab. */
+	function zoom(span: Span): void {
+		const asked = /^([0-9.]+)-([0-9.]+)$/.exec(setting("time") ?? "");
+		if (asked && asked.slice(1).every((t) => Number.isFinite(Number(t)))) keep.time = [Number(asked[1]), Number(asked[2])];
+		span.onChange(() => {
+			keep.time = span.a > 0 || span.b < span.whole ? [span.a, span.b] : undefined;
+			set("time", keep.time ? keep.time.map((t) => Number(t.toFixed(6))).join("-") : "");
+		});
+		if (keep.time) span.show(...keep.time);
+	}
+	const stop = watch<Shown>(path, 3, (newer) => {
+		const first = !model;
 		model = new Model(newer);
-		if (span && span.b < span.whole) model.span.show(span.a, span.b);
+		zoom(model.span);
 		draw();
 		if (newer.run.end) stop();
 		if (newer.run.end || first) void tune(); // what a run needs is known at its end
@@ -284,8 +295,11 @@ function processes(model: Model, keep: Kept, states: States): HTMLElement {
 	const detail = h("div", { class: "detail" });
 	const show = (i: number): void => {
 		keep.process = i;
+		set("process", p.upid[i]);
 		replace(detail, detailOf(model, i));
 	};
+	const asked = setting("process");
+	if (asked !== null) keep.process = p.upid.lastIndexOf(asked);
 	if (first) for (const r of roots) open.add(r);
 	if (keep.process !== undefined && keep.process >= 0) {
 		const parents = new Map<number, number>();

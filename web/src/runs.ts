@@ -42,7 +42,7 @@ export function runsPage(query: URLSearchParams): Page {
 		else replace(body, h("p", null, asked.size ? "No run matches." : "No runs yet; make one: skep run -- make"));
 		body.removeAttribute("aria-busy");
 	}
-	return { el: h("div", null, h("h1", null, "Runs"), form, body), title: "Runs", stop: watch<RunRow[]>(path, 2000, draw, (error) => replace(body, failed(error))) };
+	return { el: h("div", null, h("h1", null, "Runs"), form, body), title: "Runs", stop: watch<RunRow[]>(path, 2, draw, (error) => replace(body, failed(error))) };
 }
 
 /** Wall time of a pipeline's runs up to this one, the oldest first. */

@@ -106,8 +106,8 @@ export function skepdPage(): Page {
 			h("p", { class: "quiet" }, `The first rule that holds decides; without one the verdict is ${r.default}. ${r.kernel ? `The kernel decides none of them: ${r.kernel}.` : ""}`), (grid = rules(r)).el));
 	};
 	const stops = [
-		watch<Item>("/api/status", 5000, draw, (error) => replace(body, failed(error))),
-		watch<Rules>("/api/rules", 5000, drawRules, () => undefined), // the status says why skepd does not answer
+		watch<Item>("/api/status", 5, draw, (error) => replace(body, failed(error))),
+		watch<Rules>("/api/rules", 5, drawRules, () => undefined), // the status says why skepd does not answer
 	];
 	return { el: h("div", null, h("h1", null, "skepd"), ruled, body), title: "skepd", stop: () => stops.forEach((stop) => stop()) };
 }

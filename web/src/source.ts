@@ -4,6 +4,7 @@
 type Answers = Record<string, unknown>;
 interface Embedded { page: string; answers: Answers }
 
+const GONE = "skep web does not answer: it has ended, or this machine cannot reach it";
 let embedded: Embedded | undefined;
 
 async function inflate(base64: string): Promise<string> {
@@ -26,63 +27,89 @@ export const isReport = (): boolean => document.body.dataset.report !== undefine
 /** Has the report this answer? skep web has all of them. */
 export const has = (path: string): boolean => !embedded || path in embedded.answers;
 
-interface Fetched { body?: unknown; etag?: string }
-
-async function fetched(path: string, etag?: string): Promise<Fetched> {
-	let answer: Response;
-
-	try {
-		answer = await fetch(path, { cache: "no-store", headers: etag ? { "If-None-Match": etag } : {} });
-	} catch {
-		throw new Error("skep web does not answer: it has ended, or this machine cannot reach it");
-	}
-	if (answer.status === 304) return { etag };
+async function fetched(path: string): Promise<unknown> {
+	const answer = await fetch(path, { cache: "no-store" }).catch(() => {
+		throw new Error(GONE);
+	});
 	const partial = answer.headers.get("Skep-Partial");
 	if (partial) document.dispatchEvent(new CustomEvent("partial", { detail: partial }));
 	const body = (await answer.json().catch(() => ({}))) as { error?: string };
 	if (!answer.ok) throw new Error(body.error ?? `skep web answered ${answer.status}`);
-	return { body, etag: answer.headers.get("ETag") ?? undefined };
+	return body;
 }
 
 export async function get<T>(path: string): Promise<T> {
-	if (!embedded) return (await fetched(path)).body as T;
+	if (!embedded) return (await fetched(path)) as T;
 	if (!(path in embedded.answers)) throw new Error("this report has only its own run; skep web has all of them");
 	return embedded.answers[path] as T;
 }
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const GONE_AFTER_MS = 5000; // skep web ends each stream after a while, and the browser begins a new one
 
 /**
- * Asks now, and again until the page is left, while it is visible; calls draw with each answer that is another one, and
- * fail as long as there is none. Later the page keeps what it shows, and the event "stale" says why the page is old: ""
- * once it is up to date. A report is asked once.
+ * Follows an answer until the page is left, while it is visible: skep web sends each one that is another one, at most
+ * every so many seconds. Calls draw with it, and fail as long as there is none. Later the page keeps what it shows, and the
+ * event "stale" says why the page is old: "" once it is up to date. A report is asked once.
  */
-export function watch<T>(path: string, everyMs: number, draw: (answer: T) => void, fail: (error: unknown) => void): () => void {
-	let etag: string | undefined, timer = 0, stopped = false, answered = false;
+export function watch<T>(path: string, everyS: number, draw: (answer: T) => void, fail: (error: unknown) => void): () => void {
+	let source: EventSource | undefined, tag = "", timer = 0, stopped = false, answered = false;
 
-	const ask = async (): Promise<void> => {
-		let got: Fetched = {}, error: unknown;
-
-		if (!answered || !document.hidden) {
-			try {
-				got = embedded ? { body: await get<T>(path) } : await fetched(path, etag);
-				etag = got.etag;
-			} catch (e) {
-				error = e;
-			}
-			if (stopped) return;
-			if (error !== undefined && !answered) fail(error);
-			else document.dispatchEvent(new CustomEvent("stale", { detail: error === undefined ? "" : message(error) }));
-			if (got.body !== undefined) {
-				answered = true;
-				draw(got.body as T);
-			}
-		}
-		if (!stopped && !embedded) timer = window.setTimeout(() => void ask(), everyMs);
+	const tell = (error: unknown): void => {
+		if (stopped) return;
+		if (!answered) fail(error);
+		else document.dispatchEvent(new CustomEvent("stale", { detail: error === undefined ? "" : message(error) }));
 	};
-	void ask();
+	const show = (answer: T): void => {
+		if (stopped) return;
+		answered = true;
+		tell(undefined);
+		draw(answer);
+		sleep();
+	};
+	const close = (): void => {
+		clearTimeout(timer);
+		source?.close();
+		source = undefined;
+	};
+	/** No page that nobody sees holds a connection. */
+	const sleep = (): void => {
+		if (document.hidden && answered) close();
+	};
+	const listen = (): void => {
+		const query = new URLSearchParams({ live: String(everyS), ...(tag && { had: tag }) });
+		close();
+		source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}${query}`);
+		source.onopen = () => clearTimeout(timer);
+		source.onmessage = (e) => {
+			tag = e.lastEventId;
+			show(JSON.parse(e.data as string) as T);
+		};
+		source.addEventListener("failure", (e) => tell(new Error((e as MessageEvent<string>).data)));
+		source.addEventListener("partial", (e) => document.dispatchEvent(new CustomEvent("partial", { detail: (e as MessageEvent<string>).data })));
+		source.onerror = () => {
+			clearTimeout(timer);
+			if (source?.readyState === EventSource.CLOSED) {
+				get<T>(path).then(show, tell); // an error of HTTP, which only an answer tells
+				timer = window.setTimeout(listen, GONE_AFTER_MS);
+			} else {
+				timer = window.setTimeout(() => tell(new Error(GONE)), answered ? GONE_AFTER_MS : 0);
+			}
+		};
+	};
+	const seen = (): void => {
+		if (document.hidden) sleep();
+		else if (!source) listen();
+	};
+	if (embedded) {
+		get<T>(path).then(show, tell);
+	} else {
+		document.addEventListener("visibilitychange", seen);
+		listen();
+	}
 	return () => {
 		stopped = true;
-		clearTimeout(timer);
+		document.removeEventListener("visibilitychange", seen);
+		close();
 	};
 }

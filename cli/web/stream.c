@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/web/stream.c - see cli/web/stream.h.
+ *
+ * Events: without a name, an answer, whose id is its tag; "partial": what the next answer lacks; "failure": why there is no
+ * answer.
+ */
+#include "cli/web/stream.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/web/server.h"
+#include "cli/web/worker.h"
+
+#define STEP_MS  500 /* how soon the stream notices that its client has left, and a change */
+#define ALIVE_MS (SERVER_IDLE_S * 1000 / 2) /* libmicrohttpd ends a connection after SERVER_IDLE_S without a byte */
+
+struct stream {
+	struct request_command command;
+	struct stream_options o;
+	char tag[WORKER_TAG];   /* of the answer that the page has */
+	char text[2 * WORKER_WHY]; /* what stands before or behind an answer */
+	size_t at, len;
+	int fd;                 /* of the answer that is being sent; -1: none */
+	off_t from, size;
+	uint64_t seen;          /* the state of the lake before the last answer */
+	int64_t next_ms, said_ms;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+	return hash;
+}
+
+/* The state of the lake's files: a writer appends to them, or begins the log anew. 0: not known. */
+static uint64_t state_of(const char *folder)
+{
+	DIR *dir = folder ? opendir(folder) : NULL;
+	const struct dirent *entry;
+	uint64_t sum = 1;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		uint64_t file = mix(UINT64_C(0xcbf29ce484222325), entry->d_name, strlen(entry->d_name));
+		struct stat st;
+
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+			continue;
+		file = mix(file, &st.st_size, sizeof(st.st_size));
+		sum += mix(file, &st.st_mtim, sizeof(st.st_mtim)); /* the order of entries does not matter */
+	}
+	if (!dir)
+		return 0;
+	closedir(dir);
+	return sum ? sum : 1;
+}
+
+int stream_new(const char *path, const struct request_value *values, size_t n, const char *lake,
+	       const struct stream_options *o, struct stream **ret, char *why, size_t room)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int err = s ? request_route(path, values, n, lake, &s->command, why, room) : -ENOMEM;
+
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->o = *o;
+	s->o.had = NULL;
+	s->fd = -1;
+	snprintf(s->tag, sizeof(s->tag), "%s", o->had ? o->had : "");
+	s->len = (size_t)snprintf(s->text, sizeof(s->text), "retry: 1000\n\n");
+	s->said_ms = now_ms();
+	*ret = s;
+	return 0;
+}
+
+void stream_free(struct stream *s)
+{
+	if (s && s->fd >= 0)
+		close(s->fd);
+	free(s);
+}
+
+static void say(struct stream *s, const char *event, const char *data)
+{
+	s->len += (size_t)snprintf(s->text + s->len, sizeof(s->text) - s->len, "event: %s\ndata: %s\n\n", event, data);
+}
+
+static void say_failure(struct stream *s, const char *why)
+{
+	s->tag[0] = '\0'; /* the next answer says that this is over */
+	say(s, "failure", why);
+}
+
+static void say_answer(struct stream *s, struct worker_answer *a)
+{
+	char tag[WORKER_TAG];
+
+	worker_one_line(a->why);
+	if (!worker_whole(a)) {
+		say_failure(s, worker_reason(a));
+		close(a->fd);
+		return;
+	}
+	worker_tag(a, tag);
+	if (strcmp(tag, s->tag) == 0) {
+		close(a->fd);
+		return;
+	}
+	if (a->status)
+		say(s, "partial", a->why);
+	memcpy(s->tag, tag, sizeof(tag));
+	s->len += (size_t)snprintf(s->text + s->len, sizeof(s->text) - s->len, "id: %s\ndata: ", tag);
+	s->fd = a->fd;
+	s->from = 0;
+	s->size = a->size;
+}
+
+/* false: the stream ends. */
+static bool ask(struct stream *s)
+{
+	const int64_t begun = now_ms();
+	struct worker_answer a = { 0 };
+	int64_t took;
+	int err;
+
+	s->seen = state_of(s->o.folder); /* before the answer: a change meanwhile makes another one */
+	err = worker_run(s->command.argv, s->o.client, &a);
+	if (err == -EPIPE || err == -ECANCELED)
+		return false;
+	if (err)
+		say_failure(s, worker_error(err));
+	else
+		say_answer(s, &a);
+	/* an answer that takes long, again and again, must not occupy a core */
+	took = 4 * (now_ms() - begun);
+	s->next_ms = now_ms() + (took > s->o.every_s * 1000 ? took : s->o.every_s * 1000);
+	return true;
+}
+
+static bool is_due(const struct stream *s)
+{
+	uint64_t state;
+
+	if (now_ms() < s->next_ms)
+		return false;
+	if (!s->next_ms || s->command.of_skepd || !s->tag[0])
+		return true;
+	state = state_of(s->o.folder);
+	return !state || state != s->seen;
+}
+
+/* Waits until there is something to send. false: the stream ends. */
+static bool wait_for_text(struct stream *s)
+{
+	struct pollfd client = { .fd = s->o.client, .events = POLLRDHUP };
+
+	s->at = s->len = 0;
+	for (;;) {
+		if (is_due(s) && !ask(s))
+			return false;
+		if (!s->len && now_ms() - s->said_ms >= ALIVE_MS)
+			s->len = (size_t)snprintf(s->text, sizeof(s->text), ":\n\n");
+		if (s->len) {
+			s->said_ms = now_ms();
+			return true;
+		}
+		if ((poll(&client, 1, STEP_MS) > 0 && client.revents) || worker_cancelled())
+			return false;
+	}
+}
+
+ssize_t stream_read(struct stream *s, char *buf, size_t room)
+{
+	size_t n;
+	ssize_t got;
+
+	if (s->at == s->len && s->fd < 0 && !wait_for_text(s))
+		return -1;
+	if (s->at < s->len) {
+		n = s->len - s->at < room ? s->len - s->at : room;
+		memcpy(buf, s->text + s->at, n);
+		s->at += n;
+		return (ssize_t)n;
+	}
+	if (s->from < s->size) {
+		got = pread(s->fd, buf, room, s->from);
+		if (got <= 0)
+			return -1;
+		for (ssize_t i = 0; i < got; i++) /* a line ends an event's data; within a text JSON has no newline */
+			buf[i] = buf[i] == '\n' || buf[i] == '\r' ? ' ' : buf[i];
+		s->from += got;
+		return got;
+	}
+	close(s->fd);
+	s->fd = -1;
+	s->said_ms = now_ms();
+	s->at = 0;
+	s->len = (size_t)snprintf(s->text, sizeof(s->text), "\n\n");
+	return stream_read(s, buf, room);
+}
