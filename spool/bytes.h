@@ -40,6 +40,18 @@ static inline bool bytes_need(struct bytes_out *b, size_t n)
 	return true;
 }
 
+/* For the next use.  A large buffer of which the last use needed less than a quarter is returned to the system. */
+static inline void bytes_clear(struct bytes_out *b)
+{
+	if (b->room > (1u << 20) && b->len < b->room / 4) {
+		free(b->at);
+		b->at = NULL;
+		b->room = 0;
+	}
+	b->len = 0;
+	b->err = 0;
+}
+
 static inline void bytes_put(struct bytes_out *b, const void *data, size_t n)
 {
 	if (n == 0 || !bytes_need(b, n))

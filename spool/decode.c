@@ -486,8 +486,7 @@ int spool_unpack(struct spool_code *c, const void *body, size_t size, const void
 		snprintf(why, why_size, "it is not a zstd frame of at most %u MiB", SPOOL_RAW_MAX >> 20);
 		return -EBADMSG;
 	}
-	c->raw.len = 0;
-	c->raw.err = 0;
+	bytes_clear(&c->raw);
 	if (!bytes_need(&c->raw, (size_t)raw + 1))
 		return -ENOMEM;
 	got = ZSTD_decompressDCtx(c->decompress, c->raw.at, c->raw.room, body, size);
@@ -495,6 +494,7 @@ int spool_unpack(struct spool_code *c, const void *body, size_t size, const void
 		snprintf(why, why_size, "%s", ZSTD_getErrorName(got));
 		return -EBADMSG;
 	}
+	c->raw.len = got;
 	*ret = c->raw.at;
 	*ret_size = got;
 	return 0;

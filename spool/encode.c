@@ -210,13 +210,13 @@ int spool_pack(struct spool_code *c, const void *data, size_t size, const void *
 {
 	size_t packed = ZSTD_compressBound(size);
 
-	c->frame.len = 0;
-	c->frame.err = 0;
+	bytes_clear(&c->frame);
 	if (!bytes_need(&c->frame, packed))
 		return -ENOMEM;
 	packed = ZSTD_compress2(c->compress, c->frame.at, c->frame.room, data, size);
 	if (ZSTD_isError(packed))
 		return -ENOMEM; /* no other cause: the buffer is large enough, and spool_code_new set the parameters */
+	c->frame.len = size; /* of the room that its kind of data needs */
 	*ret = c->frame.at;
 	*ret_size = packed;
 	return 0;

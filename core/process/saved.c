@@ -544,7 +544,7 @@ void saved_stored(struct track *t, bool durable)
 	s->since_bytes += s->whole ? 0 : s->out.len;
 	s->n_chunks = s->whole ? 0 : s->n_chunks + (s->out.len > 0);
 	s->whole = false;
-	s->out.len = 0;
+	bytes_clear(&s->out);
 }
 
 void saved_most(struct track *t, size_t most)

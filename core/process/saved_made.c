@@ -183,7 +183,7 @@ void saved_claim(struct track *t, struct proc *p)
 	w->facets = NULL;
 	/* The previous skepd had only facets of it, no life-cycle record: the tracker treats it as new. */
 	if (!(v[PROCESS_FLAGS] & PROC_CONFIRMED)) {
-		saved_waiting_free(w);
+		saved_waiting_free(c, w);
 		return;
 	}
 	saved_give(c, &saved_process, v, p);
@@ -226,7 +226,7 @@ void saved_claim(struct track *t, struct proc *p)
 		track_recell(t, p);
 		track_scope_resume(t, p);
 	}
-	saved_waiting_free(w);
+	saved_waiting_free(c, w);
 }
 
 /* ---- sampled counters ---------------------------------------------------------------- */
@@ -286,7 +286,7 @@ void saved_restore(struct track *t, uint64_t now_ns)
 				struct waiting *w = saved_waiting_take(c, &upid);
 
 				if (w)
-					saved_waiting_free(w);
+					saved_waiting_free(c, w);
 			} else if (p->flags & PROC_FINAL) {
 				/* The process had ended and waited for facets: waits on, with the restored ones. */
 				p->event_ns = p->end_ns ? p->end_ns : p->image_start_ns;

@@ -115,6 +115,12 @@ struct numbered {
 
 struct saved {
 	struct waiting **buckets;
+	/*
+	 * All that wait, in large blocks, and the places that are free.  Blocks of malloc of their own would lie between
+	 * what lives on, and no page of 20 MB, with 20,000 processes, could be returned to the system.
+	 */
+	struct waiting_block *blocks;
+	struct waiting *free;
 	struct skep_hash_key key;
 	size_t n_buckets, n; /* n_buckets: a power of two */
 	struct numbered *numbered;
@@ -138,7 +144,7 @@ void saved_findings_read(struct track *, const struct saved_findings *, uint64_t
 struct saved *saved_free(struct track *, struct saved *); /* NULL is fine; returns NULL */
 struct waiting *saved_waiting(const struct saved *, const struct skep_upid *); /* borrowed; NULL: it does not wait */
 struct waiting *saved_waiting_take(struct saved *, const struct skep_upid *);  /* it waits no longer */
-void saved_waiting_free(struct waiting *);
+void saved_waiting_free(struct saved *, struct waiting *);
 /* What a number stands for, borrowed; NULL: nothing of this kind. */
 const struct interned *saved_text_at(const struct saved *, uint64_t number);
 void *saved_made_at(const struct saved *, uint64_t number, enum saved_kind);

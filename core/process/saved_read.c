@@ -40,10 +40,40 @@ struct waiting *saved_waiting(const struct saved *c, const struct skep_upid *upi
 	return *find(c, upid);
 }
 
-void saved_waiting_free(struct waiting *w)
+#define BLOCK 64
+
+struct waiting_block {
+	struct waiting_block *next;
+	struct waiting places[BLOCK];
+};
+
+/* NULL: no memory. */
+static struct waiting *waiting_new(struct saved *c)
+{
+	struct waiting_block *b = c->free ? NULL : malloc(sizeof(*b));
+	struct waiting *w;
+
+	if (b) {
+		b->next = c->blocks;
+		c->blocks = b;
+		for (size_t i = BLOCK; i-- > 0;) {
+			b->places[i].next = c->free;
+			c->free = &b->places[i];
+		}
+	}
+	w = c->free;
+	if (w) {
+		c->free = w->next;
+		*w = (struct waiting){ 0 };
+	}
+	return w;
+}
+
+void saved_waiting_free(struct saved *c, struct waiting *w)
 {
 	facet_values_free(w->facets);
-	free(w);
+	w->next = c->free;
+	c->free = w;
 }
 
 struct saved *saved_free(struct track *t, struct saved *c)
@@ -51,12 +81,14 @@ struct saved *saved_free(struct track *t, struct saved *c)
 	if (!c)
 		return NULL;
 	for (size_t i = 0; c->buckets && i < c->n_buckets; i++)
-		while (c->buckets[i]) {
-			struct waiting *next = c->buckets[i]->next;
+		for (struct waiting *w = c->buckets[i]; w; w = w->next)
+			facet_values_free(w->facets);
+	while (c->blocks) {
+		struct waiting_block *next = c->blocks->next;
 
-			saved_waiting_free(c->buckets[i]);
-			c->buckets[i] = next;
-		}
+		free(c->blocks);
+		c->blocks = next;
+	}
 	/* The youngest first: a scope has a reference of the one further out. */
 	for (size_t i = c->n_numbered; i-- > 0;) {
 		struct numbered *n = &c->numbered[i];
@@ -204,7 +236,7 @@ static int read_process(struct saved *c, const uint64_t *v)
 	    (v[PROCESS_FLAGS] & ~(uint64_t)SAVED_FLAGS))
 		return -EBADMSG;
 	if (!w) {
-		*place = w = calloc(1, sizeof(*w));
+		*place = w = waiting_new(c);
 		if (!w)
 			return -ENOMEM;
 		c->n++;
@@ -246,7 +278,7 @@ static int read_ended(struct saved *c, const uint64_t *v)
 		return -EBADMSG;
 	if (c->last == w)
 		c->last = NULL;
-	saved_waiting_free(w);
+	saved_waiting_free(c, w);
 	return 0;
 }
 
