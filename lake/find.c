@@ -35,10 +35,17 @@ static bool is_last(const char *which)
 	return strcmp(which, "last") == 0;
 }
 
-/* Searches one month. 1: found a run that ends the search; 0: search on; or -errno. */
-static int find_in(struct lake_file *f, unsigned month, const char *which, const uint64_t *uid, struct candidates *c,
-		   struct arena *ids, struct lake_key *ret)
+/*
+ * Searches one month. whole: for a whole id alone, by its index. 1: found a run that ends the search; 0: search on; or
+ * -errno.
+ */
+static int find_in(struct lake_file *f, unsigned month, const char *which, bool whole, const uint64_t *uid,
+		   struct candidates *c, struct arena *ids, struct lake_key *ret)
 {
+	static const struct lake_question exact = {
+		.sqlite = "SELECT id, run, 1, 0, 0, boot_id FROM run WHERE (?2 IS NULL OR uid = ?2) AND run = ?1",
+		.clickhouse = "SELECT 0, run, 1, 0, 0, boot_id FROM run FINAL WHERE run = ?1 ORDER BY start_ns DESC LIMIT 1",
+	};
 	/* not the `skep show last` that the user has just typed, unless there is no other */
 	static const struct lake_question newest = {
 		.sqlite = "SELECT * FROM (SELECT id, run, 1, 0, 0, boot_id FROM run r WHERE (?2 IS NULL OR uid = ?2) "
@@ -63,7 +70,7 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, const
 		uid ? LAKE_NUMBER(*uid) : LAKE_TEXT(NULL),
 	};
 	struct lake_rows rows = { 0 };
-	int err = lake_rows_open(f, is_last(which) ? &newest : &fitting, values, 2, &rows);
+	int err = lake_rows_open(f, whole ? &exact : is_last(which) ? &newest : &fitting, values, 2, &rows);
 
 	if (err)
 		return err;
@@ -109,6 +116,25 @@ static int find_stopped(const struct lake *l, struct lake_why *why, int err, con
 	return err;
 }
 
+/* A search for a name reads the rows of all runs: a whole id is found without. 0; -ENOMEM, an error of a server. */
+static int find_whole(struct lake *l, const char *which, const uint64_t *uid, struct lake_why *why, struct arena *ids,
+		      struct lake_key *ret, bool *ret_found)
+{
+	struct candidates c = { 0 };
+	struct lake_file f;
+	int err = 0;
+
+	for (size_t i = 0; i < l->n_months && err <= 0 && err != -ENOMEM; i++) {
+		err = lake_file_open(l, l->months[i], why, &f);
+		if (err)
+			continue; /* the search for a name says so, if it comes to that */
+		err = find_in(&f, l->months[i], which, true, uid, &c, ids, ret);
+		lake_file_close(&f);
+	}
+	*ret_found = err > 0;
+	return err == -ENOMEM || (err < 0 && l->server) ? err : 0;
+}
+
 int lake_run_find(struct lake *l, const char *which, const uint64_t *uid, struct lake_why *why,
 		  struct arena *ids, struct lake_key *ret)
 {
@@ -116,17 +142,21 @@ int lake_run_find(struct lake *l, const char *which, const uint64_t *uid, struct
 	char unread_text[1024] = "";
 	struct lake_file f;
 	int err, unread = 0;
+	bool found = false;
 
 	if (!*which) {
 		lake_say(why, "no run given; give an id, the beginning of one, a name, or \"last\"");
 		return -ENOENT;
 	}
+	err = is_last(which) ? 0 : find_whole(l, which, uid, why, ids, ret, &found);
+	if (err || found)
+		return err;
 	for (size_t i = 0; i < l->n_months; i++) {
 		bool name_known = c.named;
 
 		err = lake_file_open(l, l->months[i], why, &f);
 		if (!err) {
-			err = find_in(&f, l->months[i], which, uid, &c, ids, ret);
+			err = find_in(&f, l->months[i], which, false, uid, &c, ids, ret);
 			lake_file_close(&f);
 		}
 		if (err > 0 && unread && is_last(which))

@@ -16,10 +16,28 @@ static void refuse_stranger(struct control_client *client, const char *request)
 	control_send(client, control_error("permission", why));
 }
 
+/*
+ * In a client's own namespace a pid or a cgroup's path means something else than in skepd's. Returns what to say; NULL:
+ * the request has none. The requests of a run have their own way (control_child.c).
+ */
+static const char *names_elsewhere(const struct control_client *client, const struct control_request *r)
+{
+	if (r->what != CONTROL_ATTACH && r->what != CONTROL_RECOGNIZE)
+		return NULL;
+	if (r->pid && !control_peer_shares(&client->peer, "pid"))
+		return "your pid namespace is not skepd's, so the pid means another process there: ask in skepd's, or name a "
+		       "run instead";
+	if (r->cgroup && *r->cgroup == '/' && !control_peer_shares(&client->peer, "cgroup"))
+		return "your cgroup namespace is not skepd's, so the path means another cgroup there: give the cgroup's id, "
+		       "which stat -c %i prints of its folder";
+	return NULL;
+}
+
 void control_serve(struct control_client *client, const char *line, size_t len)
 {
 	struct control *control = client->control;
 	struct control_request request;
+	const char *foreign;
 	char why[CONTROL_WHY_SIZE];
 	int err = control_request_parse(line, len, &request, why);
 
@@ -29,6 +47,12 @@ void control_serve(struct control_client *client, const char *line, size_t len)
 	}
 	if (!request.any && !client->peer.member) {
 		refuse_stranger(client, request.name);
+		control_request_clear(&request);
+		return;
+	}
+	foreign = names_elsewhere(client, &request);
+	if (foreign) {
+		control_send(client, control_error("bad_request", foreign));
 		control_request_clear(&request);
 		return;
 	}

@@ -241,3 +241,17 @@ int control_peer_check(int fd, const struct control_file *file, struct control_p
 	ret->member = cred.uid == 0 || cred.uid == geteuid() || in_group(fd, cred.gid, file->group);
 	return 0;
 }
+
+bool control_peer_shares(const struct control_peer *peer, const char *kind)
+{
+	char path[64], ours[64], theirs[64];
+	ssize_t n, m;
+
+	if (peer->pid == 0) /* SO_PEERCRED of a process that skepd's pid namespace does not have */
+		return strcmp(kind, "pid") != 0;
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	n = readlink(path, ours, sizeof(ours));
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)peer->pid, kind);
+	m = readlink(path, theirs, sizeof(theirs));
+	return n < 0 || m < 0 || (n == m && memcmp(ours, theirs, (size_t)n) == 0);
+}

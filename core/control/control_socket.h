@@ -38,5 +38,7 @@ struct control_peer {
 };
 /* Reads the client's user by SO_PEERCRED, and its groups.  0, or -errno of getsockopt. */
 int control_peer_check(int fd, const struct control_file *, struct control_peer *ret);
+/* Is the client in skepd's namespace of this kind, "pid" or "cgroup"? true as well if skepd may not look. */
+bool control_peer_shares(const struct control_peer *, const char *kind);
 
 #endif

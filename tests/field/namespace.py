@@ -182,7 +182,23 @@ def runs_beside():
         recorded = testing.text(LOG).count(BEGUN) - begun
         check(f"{what}: {'skep run records by itself' if what == 'pid' else 'skepd records'}",
               recorded == (what != "pid"), recorded)
+    names(daemon.pid)
     testing.stop(daemon, LOG)
+
+
+def names(daemon):
+    """A client in another namespace names a process or a cgroup that means another one to skepd."""
+    probe = ["skew", "--for", "1s"]  # no detail has this name: a request that gets so far fails for that
+    for what, before, words, said in (
+            ("its own pid", [], ["attach", *probe, "--pid", str(daemon)], "skew"),
+            ("a pid of its namespace, attach", [*PID, "--mount-proc"], ["attach", *probe, "--pid", "1"], "pid namespace"),
+            ("a pid of its namespace, with the host's /proc", PID, ["attach", *probe, "--pid", "1"], "pid namespace"),
+            ("a pid of its namespace, recognize", [*PID, "--mount-proc"], ["recognize", "1"], "pid namespace"),
+            ("a path of its cgroup namespace", ["unshare", "--cgroup"], ["attach", *probe, "--cgroup", "/"], "cgroup namespace"),
+            ("a cgroup's id", ["unshare", "--cgroup"], ["attach", *probe, "--cgroup", "1"], "skew"),
+            ("a path, in skepd's", [], ["attach", *probe, "--cgroup", "/"], "skew")):
+        done = subprocess.run([*before, SKEP, *words], capture_output=True, text=True)
+        check(f"{what}: skepd says what it takes it for", done.returncode == 1 and said in done.stderr, done)
 
 
 @contextlib.contextmanager
