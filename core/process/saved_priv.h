@@ -116,8 +116,8 @@ struct numbered {
 struct saved {
 	struct waiting **buckets;
 	/*
-	 * All that wait, in large blocks, and the places that are free.  Blocks of malloc of their own would lie between
-	 * what lives on, and no page of 20 MB, with 20,000 processes, could be returned to the system.
+	 * All that wait, in large blocks, and the places that are free.  Allocated one by one they would lie between
+	 * what lives on, and no page of their 20 MB, with 20,000 processes, could be returned to the system.
 	 */
 	struct waiting_block *blocks;
 	struct waiting *free;
