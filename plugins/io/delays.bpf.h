@@ -7,7 +7,23 @@
 
 #include "owners.bpf.h"
 
-static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
+#define WAIT_SLACK_NS 1000000 /* the kernel takes the times by three clocks */
+
+/*
+ * The longest that a thread can have waited.  Since 6.12 a thread may begin to wait while another one runs (delayed
+ * dequeue): the kernel then stores the begin for that one (__block_task(), delayacct_blkio_start()), and the wait
+ * counts from the thread's wait before, or from the boot of the machine.
+ */
+static __always_inline __u64 longest_wait(struct task_struct *t)
+{
+	__u64 lived = bpf_ktime_get_boot_ns() - t->start_boottime;
+	__u64 ran = t->se.sum_exec_runtime + t->sched_info.run_delay;
+
+	return lived > ran ? lived - ran : 0;
+}
+
+/* *wrong: the thread's wait for block I/O is longer than it can be, and left out. */
+static __always_inline int delays_of(struct task_struct *t, __u64 *ret, int *wrong)
 {
 	struct task_struct___delays *with = (void *)t;
 	struct task_delay_info *d;
@@ -18,6 +34,9 @@ static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
 	if (!d) /* delay accounting was off when the thread was forked */
 		return 0;
 	ret[IO_DELAY_BLOCK] = d->blkio_delay;
+	*wrong = ret[IO_DELAY_BLOCK] > longest_wait(t) + WAIT_SLACK_NS;
+	if (*wrong)
+		ret[IO_DELAY_BLOCK] = 0;
 	ret[IO_DELAY_SWAPIN] = d->swapin_delay;
 	ret[IO_DELAY_RECLAIM] = d->freepages_delay;
 	ret[IO_DELAY_THRASHING] = d->thrashing_delay;
@@ -31,9 +50,14 @@ int on_exit(__u64 *ctx)
 	struct task_struct *t = (void *)ctx[0], *leader;
 	__u64 delays[IO_DELAYS] = {};
 	struct io_process *p;
+	int any, wrong = 0;
 
-	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) ||
-	    skep_unattended(IO_UNATTENDED_PROCESS))
+	if (t->flags & PF_KTHREAD || excluded(t->tgid))
+		return 0;
+	any = delays_of(t, delays, &wrong);
+	if (wrong)
+		COUNT(waits_wrong);
+	if (!any || skep_unattended(IO_UNATTENDED_PROCESS))
 		return 0;
 	leader = t->group_leader;
 	p = process_of(t->tgid, leader->start_boottime);
@@ -50,9 +74,10 @@ int on_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task, *leader;
 	struct io_delays rec = {};
+	int wrong = 0; /* on_exit counts it */
 
 	/* on_exit counts a thread that has PF_EXITING; here it would count twice */
-	if (!t || t->flags & (PF_KTHREAD | PF_EXITING) || excluded(t->tgid) || !delays_of(t, rec.delay_ns))
+	if (!t || t->flags & (PF_KTHREAD | PF_EXITING) || excluded(t->tgid) || !delays_of(t, rec.delay_ns, &wrong))
 		return 0;
 	leader = t->group_leader;
 	rec.start_ns = leader->start_boottime;

@@ -49,6 +49,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 	io_report_misses(inst, st, io_misses(st), &st->seen_misses);
 	st->host->counter_set(st->c_evicted, now.evicted);
 	st->host->counter_set(st->c_recovered, now.recovered);
+	st->host->counter_set(st->c_wrong, now.waits_wrong);
 	st->seen = now;
 	io_pinned_retry(st);
 	io_pinned_touch(st);
@@ -106,6 +107,8 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->c_recovered = host->counter(
 		inst, "issuers_recovered",
 		"requests that the first program missed because tasks preempted each other in it, and the second one saw");
+	st->c_wrong = host->counter(inst, "impossible_waits",
+				    "threads whose wait for storage was longer than they lived, and is left out (Linux 6.12)");
 	st->c_misses = host->counter(inst, "recursion_misses",
 				     "completions whose program the kernel skipped because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");

@@ -153,6 +153,7 @@ struct io_counters {
 	io_count reclaims_full;  /* too many tasks reclaimed at a time */
 	io_count evicted;        /* a request took the slot of another one under way */
 	io_count recovered;      /* requests that on_start missed and on_start_missed saw */
+	io_count waits_wrong;    /* threads whose wait for block I/O cannot be true: delays.bpf.h */
 };
 
 /* What skepd has reported of the counters since the load: the next skepd continues from there. */
@@ -163,7 +164,7 @@ struct io_reported {
 };
 
 /* Of the keys and values of the maps: raise it when their meaning changes. */
-#define IO_LAYOUT 1u
+#define IO_LAYOUT 2u
 /* Kinds of struct skep_unattended: a request counts once, when it completes. */
 enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };
 

@@ -133,7 +133,7 @@ struct io_probe {
 	struct io_counters seen;
 	uint64_t seen_misses;
 	bool unsaved; /* the maps had no room to save the reported sums of some process or cgroup */
-	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
+	struct skep_counter *c_evicted, *c_recovered, *c_wrong, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 
 	FILE *vmstat;

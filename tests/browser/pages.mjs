@@ -54,6 +54,33 @@ async function accessible(name) {
 		if (v.impact === "serious" || v.impact === "critical") check(false, `axe on ${name}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 2).map((n) => n.html.slice(0, 160)).join(" | ")}`);
 	}
 }
+/** A picture of the time line alone. */
+async function timeLine() {
+	await page.mouse.move(0, 0);
+	await page.waitForFunction(() => [...document.querySelectorAll('[aria-label="Time line"] .grid-body canvas')].some((c) => c.width > 300));
+	return (await page.$('[aria-label="Time line"]')).screenshot({ encoding: "base64" });
+}
+/** The share of the pixels of two pictures that differ by more than a shade. */
+async function differ(a, b) {
+	const blank = await browser.newPage();
+	const share = await blank.evaluate(async (pngs) => {
+		const [x, y] = await Promise.all(pngs.map(async (png) => {
+			const picture = new Image(), canvas = document.createElement("canvas");
+			picture.src = `data:image/png;base64,${png}`;
+			await picture.decode();
+			canvas.width = picture.width;
+			canvas.height = picture.height;
+			canvas.getContext("2d").drawImage(picture, 0, 0);
+			return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+		}));
+		if (x.width !== y.width || x.height !== y.height) return 1;
+		let n = 0;
+		for (let i = 0; i < x.data.length; i += 4) if ([0, 1, 2].some((k) => Math.abs(x.data[i + k] - y.data[i + k]) > 16)) n++;
+		return n / (x.data.length / 4);
+	}, [a, b]);
+	await blank.close();
+	return share;
+}
 const rowTexts = (name) => page.evaluate((n) => [...document.querySelectorAll(`[aria-label="${n}"] .grid-body [role=row]`)].map((r) => r.innerText), name);
 
 // ---- the token and the list of runs
@@ -249,10 +276,14 @@ if (process.env.BROWSER_HOSTILE) {
 }
 
 // ---- dark, and a phone
+await open(`#/run/${large.id}/timeline`);
+const light = await timeLine();
 await page.select('[aria-label="Colours"]', "dark");
 await open(`#/run/${large.id}/overview`);
 await accessible("overview in dark");
 await picture("dark");
+await open(`#/run/${large.id}/timeline`);
+check((await differ(light, await timeLine())) > 0.3, "dark is another picture than light");
 await page.setViewport({ width: 390, height: 844, isMobile: true, hasTouch: true });
 for (const hash of ["#/runs", "#/hosts?since=400d", `#/run/${large.id}/overview`, `#/run/${large.id}/processes`]) {
 	await open(hash);
@@ -273,6 +304,10 @@ await page.evaluate(() => { location.hash = `${location.hash.split("/").slice(0,
 await settled();
 check((await rowTexts("Processes")).length > 0, "the report has its processes");
 await accessible("the report");
+await page.evaluate((id) => { location.hash = `#/run/${id}/timeline`; }, large.id);
+await settled();
+const share = await differ(light, await timeLine());
+check(share < 0.01, `the time line of the report is that of skep web: ${share * 100} % of its pixels differ`);
 // The policy of the report runs no other script, and says so in the console.
 refusing = true;
 const ran = await page.evaluate(() => new Promise((done) => {

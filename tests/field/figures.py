@@ -87,6 +87,44 @@ def deleted_files():
           totals["cancelled_write_bytes"] < 25 * MIB or "of it deleted before it reached a disk" in " ".join(shown.split()), (totals, shown))
 
 
+# Threads that compute beside others, and wait for storage now and then.
+WAITS = """
+for i in 1 2; do (while [ ! -e "$0/end" ]; do :; done) & done
+i=0
+while [ $i -lt "$1" ]; do
+	i=$((i + 1))
+	sort -R /etc/services | gzip >"$0/packed"
+	sync "$0/packed"
+done
+touch "$0/end"
+wait
+"""
+
+
+def waits():
+    """Since 6.12 the kernel may count a wait for storage from the boot of the machine on: 1 of 200 waits here."""
+    switch, shown = "/proc/sys/kernel/task_delayacct", WORK + "/waits.json"
+    if not os.path.exists(switch):
+        print("# this kernel switches delay accounting on for ever, or not at all")
+        return
+    before = open(switch).read()
+    with open(switch, "w") as f:
+        f.write("1")
+    try:
+        subprocess.run([SKEP, "run", "--no-live", "--no-report", "--lake", WORK + "/lake3", "--json", shown, "--", "sh", "-c", WAITS,
+                        WORK, os.environ.get("WAITS", "300")], check=True)
+    finally:
+        with open(switch, "w") as f:
+            f.write(before)
+    report = json.load(open(shown))
+    waited = [p for p in report["processes"] if p["block_delay_ns"]]
+    impossible = [p for p in waited if p["block_delay_ns"] > p["wall_ns"] + MIB]
+    check("no process of one thread waits for storage for longer than it lives", not impossible, (len(waited), impossible[:3]))
+    check("the run waits for no longer than its processes live",
+          report["totals"]["block_delay_ns"] <= sum(p["wall_ns"] or 0 for p in report["processes"]), report["totals"])
+
+
 shared_memory()
 deleted_files()
+waits()
 sys.exit(testing.failures != 0)
