@@ -5,7 +5,7 @@ export const none = "–";
 type Figure = number | null | undefined;
 
 function few(n: number): string {
-	return n >= 100 ? n.toFixed(0) : n >= 10 ? n.toFixed(1) : n.toFixed(2);
+	return n >= 99.95 ? n.toFixed(0) : n >= 9.995 ? n.toFixed(1) : n.toFixed(2);
 }
 
 export function bytes(n: Figure): string {
@@ -14,7 +14,7 @@ export function bytes(n: Figure): string {
 
 	if (n === null || n === undefined) return none;
 	if (Math.abs(n) < 1024) return `${Math.round(n)} B`;
-	while (Math.abs(n) >= 1024 && i + 1 < units.length) {
+	while (Math.abs(n) >= (i ? 1023.5 : 1024) && i + 1 < units.length) {
 		n /= 1024;
 		i++;
 	}
@@ -25,13 +25,15 @@ export function seconds(s: Figure): string {
 	if (s === null || s === undefined) return none;
 	if (s < 0) return `-${seconds(-s)}`;
 	if (s === 0) return "0 s";
-	if (s < 1e-3) return `${few(s * 1e6)} µs`;
-	if (s < 1) return `${few(s * 1e3)} ms`;
-	if (s < 60) return `${few(s)} s`;
-	const two = (n: number): string => String(Math.floor(n)).padStart(2, "0");
-	if (s < 3600) return `${Math.floor(s / 60)}m${two(s % 60)}s`;
-	if (s < 86400) return `${Math.floor(s / 3600)}h${two((s % 3600) / 60)}m`;
-	return `${Math.floor(s / 86400)}d${two((s % 86400) / 3600)}h`;
+	if (s < 0.9995e-3) return `${few(s * 1e6)} µs`;
+	if (s < 0.9995) return `${few(s * 1e3)} ms`;
+	if (s < 59.95) return `${few(s)} s`;
+	// rounded as in skep's texts: two answers about one run are equal
+	const two = (n: number): string => String(n).padStart(2, "0");
+	const whole = Math.round(s), minutes = Math.round(s / 60), hours = Math.round(s / 3600);
+	if (whole < 3600) return `${Math.floor(whole / 60)}m${two(whole % 60)}s`;
+	if (minutes < 24 * 60) return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
+	return `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
 }
 export const ns = (n: Figure): string => seconds(n === null || n === undefined ? n : n / 1e9);
 
