@@ -3,9 +3,9 @@
 # tests/packages/packages.sh [-q] [FOLDER] [SUITE...] - the packages that scripts/package left in FOLDER
 # (build/package/out), held to Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each
 # suite (bookworm, trixie) at the same time; with PACKAGES=all also on their own kernels under qemu, which takes
-# minutes. RPM packages and the image, if they are there. -q: only the first suite, where the package is installed,
-# started, removed. The last line: "packages: N passed, N failed, N skipped". Exit status: 0, 1, or 77 where nothing
-# could run.
+# minutes; and as a new user does: newcomer.sh. RPM packages and the image, if they are there. -q: only the first suite,
+# where the package is installed, started, removed. The last line: "packages: N passed, N failed, N skipped". Exit
+# status: 0, 1, or 77 where nothing could run.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,6 +44,11 @@ for kind in rpm:.rpm image:-oci.tar tarball:.tar.xz; do
 	"$here/$kind.sh" "$folder" >"$work/$kind" 2>&1 &
 	beside[$kind]=$!
 done
+
+if ! $quick; then
+	"$here/newcomer.sh" "$folder" >"$work/newcomer" 2>&1 &
+	beside[newcomer]=$!
+fi
 
 mkdir "$work/debs"
 cp "$deb" "$work/debs/skep.deb"
