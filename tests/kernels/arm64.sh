@@ -34,7 +34,7 @@ tests='600 tests/exact/exact.sh LONGEST=300
 600 tests/e2e/sched_details.sh
 600 tests/e2e/sched_states.sh
 600 tests/field/names.sh
-600 tests/field/figures.sh'
+600 tests/field/figures.sh WAITS=40'
 
 # apt_of SUITE COMMAND...: apt of arm64 packages, with lists of its own: nothing of the host's own changes
 apt_of() {
