@@ -2,8 +2,8 @@
 /*
  * cli/web/stream.c - see cli/web/stream.h.
  *
- * Events: without a name, an answer, whose id is its tag; "partial": what the next answer lacks; "failure": why there is no
- * answer.
+ * Events: without a name, an answer, whose id is its tag; "partial": what the next answer lacks; "failure": why there is
+ * no answer.
  */
 #include "cli/web/stream.h"
 
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/web/server.h"
@@ -37,21 +36,6 @@ struct stream {
 	int64_t next_ms, said_ms;
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-	return hash;
-}
-
 /* The state of the lake's files: a writer appends to them, or begins the log anew. 0: not known. */
 static uint64_t state_of(const char *folder)
 {
@@ -60,13 +44,13 @@ static uint64_t state_of(const char *folder)
 	uint64_t sum = 1;
 
 	while (dir && (entry = readdir(dir)) != NULL) {
-		uint64_t file = mix(UINT64_C(0xcbf29ce484222325), entry->d_name, strlen(entry->d_name));
+		uint64_t file = worker_hash(WORKER_HASH, entry->d_name, strlen(entry->d_name));
 		struct stat st;
 
 		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
 			continue;
-		file = mix(file, &st.st_size, sizeof(st.st_size));
-		sum += mix(file, &st.st_mtim, sizeof(st.st_mtim)); /* the order of entries does not matter */
+		file = worker_hash(file, &st.st_size, sizeof(st.st_size));
+		sum += worker_hash(file, &st.st_mtim, sizeof(st.st_mtim)); /* the order of entries does not matter */
 	}
 	if (!dir)
 		return 0;
@@ -89,7 +73,7 @@ int stream_new(const char *path, const struct request_value *values, size_t n, c
 	s->fd = -1;
 	snprintf(s->tag, sizeof(s->tag), "%s", o->had ? o->had : "");
 	s->len = (size_t)snprintf(s->text, sizeof(s->text), "retry: 1000\n\n");
-	s->said_ms = now_ms();
+	s->said_ms = worker_now_ms();
 	*ret = s;
 	return 0;
 }
@@ -139,9 +123,10 @@ static void say_answer(struct stream *s, struct worker_answer *a)
 /* false: the stream ends. */
 static bool ask(struct stream *s)
 {
-	const int64_t begun = now_ms();
+	const int64_t begun = worker_now_ms();
+	const int64_t every = (int64_t)s->o.every_s * 1000;
 	struct worker_answer a = { 0 };
-	int64_t took;
+	int64_t ended, pause;
 	int err;
 
 	s->seen = state_of(s->o.folder); /* before the answer: a change meanwhile makes another one */
@@ -153,8 +138,9 @@ static bool ask(struct stream *s)
 	else
 		say_answer(s, &a);
 	/* an answer that takes long, again and again, must not occupy a core */
-	took = 4 * (now_ms() - begun);
-	s->next_ms = now_ms() + (took > s->o.every_s * 1000 ? took : s->o.every_s * 1000);
+	ended = worker_now_ms();
+	pause = 4 * (ended - begun);
+	s->next_ms = ended + (pause > every ? pause : every);
 	return true;
 }
 
@@ -162,7 +148,7 @@ static bool is_due(const struct stream *s)
 {
 	uint64_t state;
 
-	if (now_ms() < s->next_ms)
+	if (worker_now_ms() < s->next_ms)
 		return false;
 	if (!s->next_ms || s->command.of_skepd || !s->tag[0])
 		return true;
@@ -179,10 +165,10 @@ static bool wait_for_text(struct stream *s)
 	for (;;) {
 		if (is_due(s) && !ask(s))
 			return false;
-		if (!s->len && now_ms() - s->said_ms >= ALIVE_MS)
+		if (!s->len && worker_now_ms() - s->said_ms >= ALIVE_MS)
 			s->len = (size_t)snprintf(s->text, sizeof(s->text), ":\n\n");
 		if (s->len) {
-			s->said_ms = now_ms();
+			s->said_ms = worker_now_ms();
 			return true;
 		}
 		if ((poll(&client, 1, STEP_MS) > 0 && client.revents) || worker_cancelled())
@@ -214,7 +200,7 @@ ssize_t stream_read(struct stream *s, char *buf, size_t room)
 	}
 	close(s->fd);
 	s->fd = -1;
-	s->said_ms = now_ms();
+	s->said_ms = worker_now_ms();
 	s->at = 0;
 	s->len = (size_t)snprintf(s->text, sizeof(s->text), "\n\n");
 	return stream_read(s, buf, room);

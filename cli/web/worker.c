@@ -108,7 +108,7 @@ static int start(const char *const *argv, int out, int messages, pid_t *ret)
 	return -err;
 }
 
-static int64_t now_ms(void)
+int64_t worker_now_ms(void)
 {
 	struct timespec t;
 
@@ -119,7 +119,7 @@ static int64_t now_ms(void)
 /* Waits until the command has ended; ends it if the client leaves, or after WORKER_SECONDS. */
 static int wait_for(pid_t pid, int client, int *ret_status)
 {
-	const int64_t until = now_ms() + WORKER_SECONDS * 1000;
+	const int64_t until = worker_now_ms() + WORKER_SECONDS * 1000;
 	struct pollfd fds[] = {
 		{ .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN },
 		{ .fd = client, .events = POLLRDHUP },
@@ -137,7 +137,7 @@ static int wait_for(pid_t pid, int client, int *ret_status)
 			err = -EPIPE;
 		else if (worker_cancelled())
 			err = -ECANCELED;
-		else if (now_ms() > until)
+		else if (worker_now_ms() > until)
 			err = -ETIMEDOUT;
 	}
 	if (err)
@@ -219,15 +219,21 @@ const char *worker_error(int err)
 	}
 }
 
+uint64_t worker_hash(uint64_t hash, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 void worker_tag(const struct worker_answer *a, char tag[WORKER_TAG])
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	uint64_t hash = WORKER_HASH;
 	unsigned char buf[65536];
 	ssize_t n;
 
 	for (off_t at = 0; at < a->size && (n = pread(a->fd, buf, sizeof(buf), at)) > 0; at += n)
-		for (ssize_t i = 0; i < n; i++)
-			hash = (hash ^ buf[i]) * UINT64_C(0x100000001b3);
+		hash = worker_hash(hash, buf, (size_t)n);
 	snprintf(tag, WORKER_TAG, "\"%016" PRIx64 "\"", hash);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define WORKER_MOST      4   /* at once; further ones wait */
@@ -40,6 +41,9 @@ const char *worker_reason(const struct worker_answer *);
 const char *worker_error(int err);
 /* Two answers with equal bytes have equal tags: "\"0123456789abcdef\"". */
 void worker_tag(const struct worker_answer *, char tag[WORKER_TAG]);
+#define WORKER_HASH UINT64_C(0xcbf29ce484222325) /* to begin with */
+uint64_t worker_hash(uint64_t hash, const void *bytes, size_t n); /* FNV-1a: goes on with more bytes */
+int64_t worker_now_ms(void); /* CLOCK_MONOTONIC */
 /* Replaces what no header and no event may have by blanks. */
 void worker_one_line(char *text);
 
