@@ -290,7 +290,7 @@ const struct finding_kind finding_stall = {
 	.unit = "s",
 	.guards = "processes that wait for others of their task; engines; servers; notebooks; runs of an interactive shell; time of "
 		  "which skep has no samples",
-	.advice = "to find out what it waits for: a lock, a peer, a file, a prompt",
+	.advice = "to find out what the process waits for: a lock, a peer, a file, a prompt",
 	.saving = "the cores that were asked for, and the time in which all of the run did nothing",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

@@ -100,7 +100,7 @@ const struct finding_kind waste_stuck = {
 	.unit = "s",
 	.guards = "engines, which wait for jobs on other machines; login sessions and jobs of a shell; notebooks; hosts with a busy "
 		  "GPU; time of which skep has no samples",
-	.advice = "to end it, or to give it what it waits for",
+	.advice = "to end the run, or to give the run what its processes wait for",
 	.saving = "the memory that it holds",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {

@@ -25,11 +25,11 @@ static const char *names_elsewhere(const struct control_client *client, const st
 	if (r->what != CONTROL_ATTACH && r->what != CONTROL_RECOGNIZE)
 		return NULL;
 	if (r->pid && !control_peer_shares(&client->peer, "pid"))
-		return "your pid namespace is not skepd's, so the pid means another process there: ask in skepd's, or name a "
-		       "run instead";
+		return "your pid namespace is not skepd's, so the pid means another process there: ask in skepd's, "
+		       "or name a run instead";
 	if (r->cgroup && *r->cgroup == '/' && !control_peer_shares(&client->peer, "cgroup"))
-		return "your cgroup namespace is not skepd's, so the path means another cgroup there: give the cgroup's id, "
-		       "which stat -c %i prints of its folder";
+		return "your cgroup namespace is not skepd's, so the path means another cgroup there: give the "
+		       "cgroup's id, which stat -c %i prints of its folder";
 	return NULL;
 }
 

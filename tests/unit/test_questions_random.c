@@ -35,7 +35,7 @@ static uint64_t seed = 1;
 
 static uint64_t state_of_dice;
 
-/* What follows depends on these numbers alone, in whatever order the batches are made. */
+/* The dice thrown from here on depend on these numbers alone, and not on the order of the batches. */
 static void take_dice(uint64_t a, uint64_t b, uint64_t c)
 {
 	state_of_dice = seed * UINT64_C(0x9e3779b97f4a7c15) ^ a << 48 ^ b << 32 ^ c;
@@ -115,7 +115,8 @@ static void add_process(struct skep_mock_batch *b, unsigned host, unsigned n)
 
 static void add_run(struct skep_mock_batch *b, unsigned host, unsigned n, bool ended)
 {
-	static const char *const engines[] = { "", "make", "snakemake" }, *const origins[] = { "command", "session", "shell" };
+	static const char *const engines[] = { "", "make", "snakemake" };
+	static const char *const origins[] = { "command", "session", "shell" };
 	struct record_run r;
 
 	take_dice(host, 2, n);
@@ -170,10 +171,11 @@ static void add_hour(struct skep_mock_batch *b, unsigned host, unsigned n)
 						   .tx_bytes = amount(),
 						   .memory_bytes = amount(),
 						   .memory_limit_bytes = amount() });
-	usage_add_sample(b, at, 60 * SECOND, dice(2) ? run_of(host, (unsigned)dice(RUNS)) : "", dice(2) ? "awk" : "sort",
-			 (double)dice(1000) / 999, dice(9), amount());
+	usage_add_sample(b, at, 60 * SECOND, dice(2) ? run_of(host, (unsigned)dice(RUNS)) : "",
+			 dice(2) ? "awk" : "sort", (double)dice(1000) / 999, dice(9), amount());
 	usage_add_gpu(b, at, 60 * SECOND, dice(2) ? "GPU-0" : "GPU-1", (double)dice(1000) / 999, dice(2));
-	usage_add_container(b, at, 60 * SECOND, dice(2) ? "0123456789abcdef" : "fedcba9876543210", (double)dice(1000) / 999, amount());
+	usage_add_container(b, at, 60 * SECOND, dice(2) ? "0123456789abcdef" : "fedcba9876543210",
+			    (double)dice(1000) / 999, amount());
 }
 
 /*
@@ -329,7 +331,8 @@ static void test_runs(void **state)
 /* Everything of each run. */
 static void test_reports(void **state)
 {
-	static const char *const commands[] = { "show --json --processes", "show --processes --width 200", "tune --json", "audit --json" };
+	static const char *const commands[] = { "show --json --processes", "show --processes --width 200", "tune --json",
+						"audit --json" };
 	char line[128];
 
 	(void)state;
@@ -348,7 +351,8 @@ static void test_comparisons(void **state)
 	(void)state;
 	clickhouse_need();
 	for (unsigned i = 0; i + 1 < HOSTS * RUNS; i++) {
-		snprintf(line, sizeof(line), "diff --json --all %s %s", run_of(i / RUNS, i % RUNS), run_of((i + 1) / RUNS, (i + 1) % RUNS));
+		snprintf(line, sizeof(line), "diff --json --all %s %s", run_of(i / RUNS, i % RUNS),
+			 run_of((i + 1) / RUNS, (i + 1) % RUNS));
 		expect_equal(line, "status 0");
 	}
 	expect_equal("diff --width 200 20261110T00-h0 20261110T02-h2", "status 0");
