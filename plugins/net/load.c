@@ -229,10 +229,15 @@ out:
 static int attach_processes(struct net_bpf *bpf)
 {
 	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(bpf->maps.processes) };
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_iter_attach_opts opts;
 
 	if (!bpf_program__autoload(bpf->progs.on_process))
 		return 0;
+	/* LIBBPF_OPTS() leaves the bytes behind link_info_len to the compiler, and libbpf refuses them unless zero */
+	memset(&opts, 0, sizeof(opts));
+	opts.sz = sizeof(opts);
+	opts.link_info = &info;
+	opts.link_info_len = sizeof(info);
 	bpf->links.on_process = bpf_program__attach_iter(bpf->progs.on_process, &opts);
 	return bpf->links.on_process ? 0 : -errno;
 }

@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { connect, createServer } from "node:net";
 import { pathToFileURL } from "node:url";
 
 const from = createRequire(`${process.env.BROWSER_MODULES}/`);
@@ -26,9 +27,23 @@ async function api(path) {
 	return answer.json();
 }
 
+// The browser reaches skep web through this, which can cut its connections.
+const connections = new Set();
+const way = createServer((from) => {
+	const to = connect(new URL(address).port, new URL(address).hostname);
+	for (const [a, b] of [[from, to], [to, from]]) {
+		connections.add(a);
+		a.pipe(b);
+		a.on("close", () => { connections.delete(a); b.destroy(); });
+		a.on("error", () => {});
+	}
+});
+await new Promise((done) => way.listen(0, "127.0.0.1", done));
+const wayPort = way.address().port;
+
 const browser = await puppeteer.launch({
 	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, protocolTimeout: 120000,
-	args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"],
+	args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", `--host-resolver-rules=MAP ${new URL(address).host} 127.0.0.1:${wayPort}`],
 });
 const page = await browser.newPage();
 page.setDefaultTimeout(60000);
@@ -124,6 +139,16 @@ if (process.env.BROWSER_LIVE) {
 	await row("exit 3");
 	check((await ended) === 3, "the watched run ended with 3");
 }
+
+// ---- a laptop that slept: the page says that it is old, and takes it back though nothing has changed
+await open("#/runs");
+refusing = true;
+way.close();
+for (const one of connections) one.destroy();
+await page.waitForSelector("#stale").then(() => true, () => check(false, "a page without a connection says that it is not up to date"));
+way.listen(wayPort, "127.0.0.1");
+await page.waitForFunction(() => !document.querySelector("#stale")).catch(() => check(false, "a page with a connection again still says that it is not up to date"));
+refusing = false;
 
 // ---- the views of a large run, a failed one, and a recorded one
 const large = runs.reduce((a, b) => (a.totals.processes > b.totals.processes ? a : b));

@@ -67,8 +67,12 @@ export function watch<T>(path: string, everyS: number, draw: (answer: T) => void
 		draw(answer);
 		sleep();
 	};
-	const close = (): void => {
+	const calm = (): void => {
 		clearTimeout(timer);
+		timer = 0;
+	};
+	const close = (): void => {
+		calm();
 		source?.close();
 		source = undefined;
 	};
@@ -80,7 +84,10 @@ export function watch<T>(path: string, everyS: number, draw: (answer: T) => void
 		const query = new URLSearchParams({ live: String(everyS), ...(tag && { had: tag }) });
 		close();
 		source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}${query}`);
-		source.onopen = () => clearTimeout(timer);
+		source.onopen = () => {
+			calm();
+			if (answered) tell(undefined); // an answer that is still the same is not sent again
+		};
 		source.onmessage = (e) => {
 			tag = e.lastEventId;
 			show(JSON.parse(e.data as string) as T);
@@ -88,12 +95,12 @@ export function watch<T>(path: string, everyS: number, draw: (answer: T) => void
 		source.addEventListener("failure", (e) => tell(new Error((e as MessageEvent<string>).data)));
 		source.addEventListener("partial", (e) => document.dispatchEvent(new CustomEvent("partial", { detail: (e as MessageEvent<string>).data })));
 		source.onerror = () => {
-			clearTimeout(timer);
 			if (source?.readyState === EventSource.CLOSED) {
+				calm();
 				get<T>(path).then(show, tell); // an error of HTTP, which only an answer tells
 				timer = window.setTimeout(listen, GONE_AFTER_MS);
-			} else {
-				timer = window.setTimeout(() => tell(new Error(GONE)), answered ? GONE_AFTER_MS : 0);
+			} else { // the browser tries again by itself, every second, and each try in vain is an error
+				timer ||= window.setTimeout(() => tell(new Error(GONE)), answered ? GONE_AFTER_MS : 0);
 			}
 		};
 	};
