@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "cli/base/human.h"
-#include "cli/base/json_out.h"
+#include "cli/base/json_stream.h"
 #include "cli/base/moment.h"
 #include "cli/base/paint.h"
 #include "cli/base/question.h"
@@ -174,33 +174,28 @@ int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style
 
 /* ---- for programs --------------------------------------------------------- */
 
-/* A new reference, or NULL when memory runs out. */
-static json_t *run_json(const struct lake_run *run)
-{
-	json_t *one = report_json_run(run);
-
-	if (one &&
-	    json_object_set_new(
-		    one, "totals",
-		    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes, "images",
-			      (json_int_t)run->totals.images, "cpu_ns", (json_int_t)run->totals.cpu_ns, "rss_peak_bytes",
-			      (json_int_t)run->totals.rss_peak_bytes, "read_bytes", (json_int_t)run->totals.read_bytes,
-			      "write_bytes", (json_int_t)run->totals.write_bytes)) != 0) {
-		json_decref(one);
-		return NULL;
-	}
-	return one;
-}
-
 int runs_json(const struct lake_runs *runs, FILE *out)
 {
-	int rc = 0;
+	struct json_stream o = { .out = out };
 
-	for (size_t i = 0; i < runs->n && rc == 0; i++)
-		rc = fputs(i ? ",\n  " : "[\n  ", out) == EOF ? -errno : json_out_part(run_json(&runs->runs[i]), 2, out);
-	if (rc == 0 && (fputs(runs->n ? "\n]\n" : "[]\n", out) == EOF || fflush(out) != 0))
-		rc = errno ? -errno : -EIO;
-	return rc;
+	json_stream_open(&o, NULL, '[');
+	for (size_t i = 0; i < runs->n && !o.err; i++) {
+		const struct lake_totals *t = &runs->runs[i].totals;
+
+		json_stream_open(&o, NULL, '{');
+		report_json_run(&o, &runs->runs[i]);
+		json_stream_open(&o, "totals", '{');
+		json_stream_number(&o, "processes", t->processes);
+		json_stream_number(&o, "images", t->images);
+		json_stream_number(&o, "cpu_ns", t->cpu_ns);
+		json_stream_number(&o, "rss_peak_bytes", t->rss_peak_bytes);
+		json_stream_number(&o, "read_bytes", t->read_bytes);
+		json_stream_number(&o, "write_bytes", t->write_bytes);
+		json_stream_close(&o, '}');
+		json_stream_close(&o, '}');
+	}
+	json_stream_close(&o, ']');
+	return json_stream_end(&o);
 }
 
 /* ---- the command ---------------------------------------------------------- */

@@ -56,11 +56,12 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, bool 
 			      LAKE_RUN_SMALL_CLICKHOUSE " AS small FROM run FINAL) "
 			      "ORDER BY small, start_ns DESC, run DESC LIMIT 1",
 	};
-	/* exact id, exact name, beginning of an id */
+	/* the newest of that name, and the ids that begin so; x'ff' is behind each text that continues ?1 */
 	static const struct lake_question fitting = {
-		.sqlite = "SELECT id, run, run = ?1, name = ?1, substr(run, 1, length(?1)) = ?1, boot_id FROM run "
-			  "WHERE (?2 IS NULL OR uid = ?2) AND (run = ?1 OR name = ?1 OR "
-			  "substr(run, 1, length(?1)) = ?1) ORDER BY start_ns DESC, run DESC",
+		.sqlite = "SELECT * FROM (SELECT id, run, 0, 1, 0, boot_id FROM run WHERE (?2 IS NULL OR uid = ?2) "
+			  "AND name = ?1 ORDER BY start_ns DESC, run DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT id, run, "
+			  "run = ?1, 0, 1, boot_id FROM run WHERE (?2 IS NULL OR uid = ?2) AND run BETWEEN ?1 AND ?1 || x'ff' "
+			  "ORDER BY start_ns DESC, run DESC)",
 		.clickhouse = "SELECT 0, run, run = ?1, name = ?1, substring(run, 1, length(?1)) = ?1, boot_id "
 			      "FROM run FINAL WHERE run = ?1 OR name = ?1 OR substring(run, 1, length(?1)) = ?1 "
 			      "ORDER BY start_ns DESC, run DESC",
@@ -116,7 +117,7 @@ static int find_stopped(const struct lake *l, struct lake_why *why, int err, con
 	return err;
 }
 
-/* A search for a name reads the rows of all runs: a whole id is found without. 0; -ENOMEM, an error of a server. */
+/* A whole id comes before a name, in all months. 0; -ENOMEM, an error of a server. */
 static int find_whole(struct lake *l, const char *which, const uint64_t *uid, struct lake_why *why, struct arena *ids,
 		      struct lake_key *ret, bool *ret_found)
 {

@@ -10,7 +10,7 @@
 
 int names_init(struct names *n, struct lake_file *f, struct arena *a)
 {
-	*n = (struct names){ .file = f, .arena = a };
+	*n = (struct names){ .file = f, .arena = a, .key = skep_hash_key_new() };
 	return f->server ? 0 : lake_file_prepare(f, "SELECT s FROM dict WHERE id = ?1", &n->find);
 }
 
@@ -90,14 +90,12 @@ struct text {
 
 int names_of_text(struct names *n, const char *s, size_t size, struct name **ret)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	const int64_t h = (int64_t)skep_hash(&n->key, s, size);
 	const struct text *first, *t;
 	struct text *own;
 	struct name *p;
 
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-	first = idmap_get(&n->texts, (int64_t)h);
+	first = idmap_get(&n->texts, h);
 	for (t = first; t; t = t->next)
 		if (t->size == size && memcmp(t->s, s, size) == 0)
 			return names_get(n, t->id, ret);
@@ -112,7 +110,7 @@ int names_of_text(struct names *n, const char *s, size_t size, struct name **ret
 	if (first) { /* behind the first one, which the map has */
 		own->next = first->next;
 		((struct text *)(uintptr_t)first)->next = own;
-	} else if (idmap_put(&n->texts, (int64_t)h, own) != 0) {
+	} else if (idmap_put(&n->texts, h, own) != 0) {
 		return lake_file_error(n->file, SQLITE_NOMEM);
 	}
 	p = place_of(n->place, n->room, own->id);

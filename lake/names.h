@@ -6,6 +6,8 @@
 #ifndef SKEP_LAKE_NAMES_H
 #define SKEP_LAKE_NAMES_H
 
+#include <skep/hash.h>
+
 #include "lake/file.h"
 #include "lake/idmap.h"
 
@@ -21,6 +23,7 @@ struct names {
 	sqlite3_stmt *find;
 	struct name *place;
 	size_t room, n;
+	struct skep_hash_key key;
 	struct idmap texts; /* of a server: hash to struct text */
 };
 

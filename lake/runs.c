@@ -47,18 +47,21 @@ static int run_sums(struct lake_rows *sums, int64_t row, struct lake_run *r)
 }
 
 /* ?7: enum lake_outcome; ?10: the most rows, -1: all.  The other values are NULL, or 0, when any run matches. */
-static const char matching[] =
-	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) "
-	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) "
-	"AND (?9 IS NULL OR r.host = ?9) AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) "
-	"AND (?8 IS NULL OR r.parent_run = ?8) "
-	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 "
-	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 "
-	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END "
-	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) "
-	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT "
-	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) "
-	"ELSE 1 END) ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10";
+#define MATCHING \
+	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) " \
+	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) " \
+	"AND (?9 IS NULL OR r.host = ?9) AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) " \
+	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 " \
+	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 " \
+	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END " \
+	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) " \
+	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT " \
+	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) " \
+	"ELSE 1 END) "
+#define NEWEST "ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10"
+
+static const char matching[] = MATCHING NEWEST;
+static const char matching_within[] = MATCHING "AND r.parent_run = ?8 " NEWEST; /* by its index */
 
 /* The same for ClickHouse, which has no sub-queries that refer to the query around them. The caller frees it. */
 static char *matching_clickhouse(const struct lake_runs_query *q)
@@ -156,7 +159,7 @@ static int add_month(struct lake_file *f, void *arg)
 		LAKE_NUMBER(q->sessions),
 	};
 	char *sql = f->server ? matching_clickhouse(q) : NULL;
-	const struct lake_question question = { .sqlite = matching, .clickhouse = sql };
+	const struct lake_question question = { .sqlite = q->within ? matching_within : matching, .clickhouse = sql };
 	struct lake_rows rows = { 0 }, sums = { 0 };
 	int err;
 

@@ -67,6 +67,8 @@ CREATE TABLE run (
 	unit TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX run_by_start ON run (start_ns);
+CREATE INDEX run_by_name ON run (name, start_ns);
+CREATE INDEX run_by_parent ON run (parent_run);
 
 -- A task of a run: one execution of a step.  Its figures are those of its record: all processes until its end.
 CREATE TABLE task (

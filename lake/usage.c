@@ -36,6 +36,7 @@ struct usage_answer {
 	struct lake_usage_query query;
 	struct found_host *found;
 	size_t n_found, found_room;
+	struct skep_hash_key key;
 	struct idmap by_name; /* hash of a name to 1 + index of found, as a pointer */
 	size_t hour_room, run_room, left_room, contained_room;
 	struct of_run *left_of, *contained_of;
@@ -50,19 +51,10 @@ static int no_memory(struct usage_answer *a)
 
 /* ---- hosts -------------------------------------------------------------------------- */
 
-static int64_t hash_of(const char *s, size_t size)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-	return (int64_t)h;
-}
-
 /* Finds or adds the host of that name. 0 or -errno. */
 static int host_of(struct usage_answer *a, const char *s, size_t size, size_t *ret)
 {
-	int64_t h = hash_of(s, size);
+	int64_t h = (int64_t)skep_hash(&a->key, s, size);
 	const void *known;
 	void *grown;
 
@@ -640,6 +632,7 @@ int lake_usage(struct lake *l, const struct lake_usage_query *query, struct lake
 	lake_say(&why, "out of memory");
 	if (!a)
 		return -ENOMEM;
+	a->key = skep_hash_key_new();
 	if (query)
 		a->query = *query;
 	if (!a->query.until_ns)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/base/json_out.h"
+#include "cli/base/json_stream.h"
 #include "cli/diff/diff_print.h"
 #include "cli/report/report.h"
 
@@ -136,35 +137,32 @@ static json_t *changes_json(const struct diff *d)
 	return whole(array, rc);
 }
 
-static json_t *runs_json(struct lake_report *const *reports, size_t n)
+static void runs_out(struct json_stream *o, const char *key, struct lake_report *const *reports, size_t n)
 {
-	json_t *array = json_array();
-	int rc = 0;
-
+	json_stream_open(o, key, '[');
 	for (size_t i = 0; i < n; i++) {
-		const struct lake_run *r = &reports[i]->run;
-		json_t *one = report_json_run(r);
-		const uint64_t lost = lake_run_lost(r);
-
-		put(one, "records_lost", json_integer((json_int_t)lost), &rc);
-		append(array, one, &rc);
+		json_stream_open(o, NULL, '{');
+		report_json_run(o, &reports[i]->run);
+		json_stream_number(o, "records_lost", lake_run_lost(&reports[i]->run));
+		json_stream_close(o, '}');
 	}
-	return whole(array, rc);
+	json_stream_close(o, ']');
 }
 
 int diff_print_json(const struct diff_answer *a, FILE *out)
 {
 	struct lake_report *const after[] = { (struct lake_report *)a->after };
 	const bool history = diff_is_history(a->diff);
-	json_t *o = json_object();
-	int rc = 0;
+	struct json_stream o = { .out = out };
 
-	put(o, "history", json_boolean(history), &rc);
-	put(o, "a", runs_json(a->before, a->n_before), &rc);
-	put(o, "b", runs_json(after, 1), &rc);
-	put(o, "changes", changes_json(a->diff), &rc);
-	put(o, "run", row_json(diff_run(a->diff), history), &rc);
-	put(o, "tasks", rows_json(a->diff, FINDING_OF_TASK), &rc);
-	put(o, "tools", rows_json(a->diff, FINDING_OF_TOOL), &rc);
-	return json_out_write(whole(o, rc), out);
+	json_stream_open(&o, NULL, '{');
+	json_stream_bool(&o, "history", history);
+	runs_out(&o, "a", a->before, a->n_before);
+	runs_out(&o, "b", after, 1);
+	json_stream_value(&o, "changes", changes_json(a->diff));
+	json_stream_value(&o, "run", row_json(diff_run(a->diff), history));
+	json_stream_value(&o, "tasks", rows_json(a->diff, FINDING_OF_TASK));
+	json_stream_value(&o, "tools", rows_json(a->diff, FINDING_OF_TOOL));
+	json_stream_close(&o, '}');
+	return json_stream_end(&o);
 }

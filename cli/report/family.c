@@ -17,13 +17,9 @@ struct identity {
 	size_t image; /* its index in the report */
 };
 
-static uint64_t hash_of(const char *upid)
+static uint64_t hash_of(const struct family *f, const char *upid)
 {
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-	for (; *upid; upid++)
-		h = (h ^ (unsigned char)*upid) * 0x100000001b3u;
-	return h;
+	return skep_hash(&f->key, upid, strlen(upid));
 }
 
 static int by_identity(const void *a, const void *b, void *arg)
@@ -53,7 +49,7 @@ static size_t find(const struct family *f, const struct identity *sorted, const 
 {
 	const struct lake_process *processes = f->report->processes;
 	size_t low = 0, high = f->report->n_processes;
-	uint64_t hash = hash_of(upid);
+	uint64_t hash = hash_of(f, upid);
 
 	if (!*upid)
 		return FAMILY_NONE;
@@ -145,6 +141,7 @@ int family_new(const struct lake_report *report, struct family **ret)
 	if (!f)
 		return -ENOMEM;
 	f->report = report;
+	f->key = skep_hash_key_new();
 	f->members = calloc(n + 1, sizeof(*f->members));
 	f->member_of = calloc(n + 1, sizeof(*f->member_of));
 	f->next_image = calloc(n + 1, sizeof(*f->next_image));
@@ -152,7 +149,7 @@ int family_new(const struct lake_report *report, struct family **ret)
 	if (!f->members || !f->member_of || !f->next_image || !sorted)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		sorted[i] = (struct identity){ hash_of(report->processes[i].upid), i };
+		sorted[i] = (struct identity){ hash_of(f, report->processes[i].upid), i };
 	qsort_r(sorted, n, sizeof(*sorted), by_identity, report->processes);
 	group(f, sorted);
 	relate(f, sorted);

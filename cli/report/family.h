@@ -5,6 +5,8 @@
 #ifndef SKEP_CLI_FAMILY_H
 #define SKEP_CLI_FAMILY_H
 
+#include <skep/hash.h>
+
 #include "lake/lake.h"
 
 #define FAMILY_NONE ((size_t)-1)
@@ -19,6 +21,7 @@ struct family_member {          /* one process, with all its images */
 
 struct family {
 	const struct lake_report *report; /* borrowed */
+	struct skep_hash_key key;
 	size_t n;
 	struct family_member *members; /* by start */
 	size_t *member_of;             /* by image: its member */

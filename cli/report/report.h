@@ -5,17 +5,17 @@
 #ifndef SKEP_CLI_REPORT_H
 #define SKEP_CLI_REPORT_H
 
-#include <jansson.h>
 #include <stdio.h>
 
+#include "cli/base/json_stream.h"
 #include "cli/base/paint.h"
 #include "lake/lake.h"
 
 /* Prints the report as text. style: NULL for all defaults. 0, -ENOMEM or the -errno of a write. */
 int report_print(const struct lake_report *, FILE *, const struct paint_style *);
 
-/* The "run" of the report: a new reference, or NULL when memory runs out. */
-json_t *report_json_run(const struct lake_run *);
+/* Writes the members of the report's "run" into the object that is open. */
+void report_json_run(struct json_stream *, const struct lake_run *);
 /* Writes the report, keys in the documented order, with indentation and a newline. 0 or -errno. */
 int report_json_print(const struct lake_report *, FILE *);
 enum report_json_form {

@@ -197,51 +197,55 @@ static void run_totals_out(struct json_stream *o, const struct lake_report *repo
 
 /* ---- run ------------------------------------------------------------------ */
 
-/* What the container is called and belongs to; the caller puts its id, which has an earlier place in tasks. */
-static void put_contained(json_t *o, const struct lake_contained *in, bool *ok)
+/* What the container is called and belongs to; its id has an earlier place in tasks. */
+static void contained_out(struct json_stream *o, const struct lake_contained *in)
 {
-	put(o, "container_name", string_or_null(in->container_name), ok);
-	put(o, "container_image", string_or_null(in->container_image), ok);
-	put(o, "pod", string_or_null(in->pod), ok);
-	put(o, "namespace", string_or_null(in->name_space), ok);
-	put(o, "unit", string_or_null(in->unit), ok);
+	text_out(o, "container_name", in->container_name);
+	text_out(o, "container_image", in->container_image);
+	text_out(o, "pod", in->pod);
+	text_out(o, "namespace", in->name_space);
+	text_out(o, "unit", in->unit);
 }
 
-json_t *report_json_run(const struct lake_run *run)
+static void argv_out(struct json_stream *o, const char *const *argv)
 {
-	json_t *o = json_object();
-	bool ok = o != NULL;
+	json_stream_open(o, "argv", '[');
+	for (size_t i = 0; argv && argv[i]; i++)
+		json_stream_string(o, NULL, argv[i]);
+	json_stream_close(o, ']');
+}
 
-	put(o, "id", json_out_string(run->id), &ok);
-	put(o, "name", json_out_string(run->name), &ok);
-	put(o, "pipeline", string_or_null(run->pipeline), &ok);
-	put(o, "host", json_out_string(run->host), &ok);
-	put(o, "start", json_out_time(run->start_ns), &ok);
-	put(o, "end", json_out_time(run->end_ns), &ok);
-	put(o, "exit_code", exit_code(run->exit_code), &ok);
-	put_signal(o, run->signal, &ok);
-	put(o, "state", json_out_string(run->state), &ok);
-	put(o, "wall_ns", run->end_ns ? duration(run->start_ns, run->end_ns) : json_null(), &ok);
-	put(o, "argv", strings(run->argv), &ok);
-	put(o, "cwd", string_or_null(run->cwd), &ok);
-	put(o, "uid", number(run->uid), &ok);
-	put(o, "root_upid", string_or_null(run->root_upid), &ok);
-	put(o, "boot_id", string_or_null(run->boot_id), &ok);
-	put(o, "kernel", string_or_null(run->kernel), &ok);
-	put(o, "skep_version", string_or_null(run->version), &ok);
-	put(o, "cpus", run->cpus ? number(run->cpus) : json_null(), &ok);
-	put(o, "interval_ns", run->interval_ns ? number(run->interval_ns) : json_null(), &ok);
-	put(o, "memory_peak_bytes", number(run->memory_peak_bytes), &ok);
-	put(o, "memory_source", string_or_null(run->memory_source), &ok);
-	put(o, "processes_seen", number(run->processes_seen), &ok);
-	put(o, "failures", number(run->failures), &ok);
-	put(o, "engine", string_or_null(run->engine), &ok);
-	put(o, "parent_run", string_or_null(run->parent_run), &ok);
-	put(o, "origin", string_or_null(run->origin), &ok);
-	put(o, "job", string_or_null(run->job), &ok);
-	put(o, "container", string_or_null(run->in.container), &ok);
-	put_contained(o, &run->in, &ok);
-	return done(o, ok);
+void report_json_run(struct json_stream *o, const struct lake_run *run)
+{
+	json_stream_string(o, "id", run->id);
+	json_stream_string(o, "name", run->name);
+	text_out(o, "pipeline", run->pipeline);
+	json_stream_string(o, "host", run->host);
+	json_stream_time(o, "start", run->start_ns);
+	json_stream_time(o, "end", run->end_ns);
+	exit_code_out(o, run->exit_code);
+	signal_out(o, run->signal);
+	json_stream_string(o, "state", run->state);
+	duration_out(o, "wall_ns", run->start_ns, run->end_ns);
+	argv_out(o, run->argv);
+	text_out(o, "cwd", run->cwd);
+	json_stream_number(o, "uid", run->uid);
+	text_out(o, "root_upid", run->root_upid);
+	text_out(o, "boot_id", run->boot_id);
+	text_out(o, "kernel", run->kernel);
+	text_out(o, "skep_version", run->version);
+	number_out(o, "cpus", run->cpus, run->cpus);
+	number_out(o, "interval_ns", run->interval_ns, run->interval_ns);
+	json_stream_number(o, "memory_peak_bytes", run->memory_peak_bytes);
+	text_out(o, "memory_source", run->memory_source);
+	json_stream_number(o, "processes_seen", run->processes_seen);
+	json_stream_number(o, "failures", run->failures);
+	text_out(o, "engine", run->engine);
+	text_out(o, "parent_run", run->parent_run);
+	text_out(o, "origin", run->origin);
+	text_out(o, "job", run->job);
+	text_out(o, "container", run->in.container);
+	contained_out(o, &run->in);
 }
 
 /* ---- tools, tasks --------------------------------------------------------- */
@@ -311,11 +315,7 @@ static void task_out(struct json_stream *o, const struct lake_task *t)
 						     t->granted_source));
 	real_out(o, "cores_avg", wall ? (double)t->totals.cpu_ns / (double)wall : 0, wall);
 	real_out(o, "cores_peak", t->cores_peak, t->cores_peak > 0);
-	text_out(o, "container_name", t->in.container_name);
-	text_out(o, "container_image", t->in.container_image);
-	text_out(o, "pod", t->in.pod);
-	text_out(o, "namespace", t->in.name_space);
-	text_out(o, "unit", t->in.unit);
+	contained_out(o, &t->in);
 	json_stream_close(o, '}');
 }
 
@@ -362,14 +362,6 @@ static json_t *json_oom(const struct lake_process *p)
 	put(o, "usage_bytes", p->oom_usage_bytes ? number(p->oom_usage_bytes) : json_null(), &ok);
 	put(o, "peak_bytes", p->oom_peak_bytes ? number(p->oom_peak_bytes) : json_null(), &ok);
 	return done(o, ok);
-}
-
-static void argv_out(struct json_stream *o, const char *const *argv)
-{
-	json_stream_open(o, "argv", '[');
-	for (size_t i = 0; argv && argv[i]; i++)
-		json_stream_string(o, NULL, argv[i]);
-	json_stream_close(o, ']');
 }
 
 static void process_out(struct json_stream *o, const struct lake_process *p)
@@ -734,7 +726,9 @@ int report_json_print_as(const struct lake_report *report, enum report_json_form
 		goto out;
 	accuracy_of(family, &accuracy);
 	json_stream_open(&o, NULL, '{');
-	json_stream_value(&o, "run", report_json_run(&report->run));
+	json_stream_open(&o, "run", '{');
+	report_json_run(&o, &report->run);
+	json_stream_close(&o, '}');
 	run_totals_out(&o, report);
 	json_stream_open(&o, "tasks", '[');
 	for (size_t i = 0; i < report->n_tasks && !o.err; i++)

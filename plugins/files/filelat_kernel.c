@@ -38,7 +38,11 @@ static const struct {
 	{ SYS_copy_file_range, FILELAT_WHAT(FILELAT_WRITE, 2) }, /* the target */
 	{ SYS_fsync, FILELAT_WHAT(FILELAT_SYNC, 0) },
 	{ SYS_fdatasync, FILELAT_WHAT(FILELAT_SYNC, 0) },
+#ifdef SYS_sync_file_range
 	{ SYS_sync_file_range, FILELAT_WHAT(FILELAT_SYNC, 0) },
+#else /* powerpc: other arguments, but the file is the first here too */
+	{ SYS_sync_file_range2, FILELAT_WHAT(FILELAT_SYNC, 0) },
+#endif
 };
 
 #if defined(__x86_64__)

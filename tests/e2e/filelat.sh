@@ -67,15 +67,12 @@ wait $reader
 wait $pid || die "skep attach --pid: $(cat "$work/many")"
 stop
 
-/usr/bin/python3 - "$work" <<'END_OF_PYTHON'
-import collections, json, sys
+PYTHONPATH=$(dirname "$0") /usr/bin/python3 - "$work" <<'END_OF_PYTHON'
+import collections, json, sys, testing
 work, bad, missing = sys.argv[1], [], collections.Counter()
 # A kernel that preempts a task in a program skips the program for other tasks meanwhile, and counts this (README.md of
 # plugins/files).
-try:
-    preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
-except OSError:
-    preemptible = False
+preemptible = testing.preempts()
 
 def driven(name):
     rows = {}

@@ -128,7 +128,10 @@ same "vacuum: the others" 3 "$(grep -c 'in order' "$work/out")"
 # the remedy of the manual page, for a file that lacks its end and for one with a page overwritten
 if command -v sqlite3 >/dev/null; then
 	sed -n '/^# DAMAGED FILES/,/^# SEE/s/^    //p' "${abs_srcdir:?}/man/skep-lake.7.in" >"$work/remedy"
-	for damage in "truncate -s -40000 $october" "dd if=/dev/urandom of=$october bs=8192 count=1 conv=notrunc seek=30"; do
+	# a page with rows of processes, wherever it is
+	page=$(sqlite3 -readonly "$work/whole/lake-2026-10.db" "SELECT pageno FROM dbstat WHERE name = 'proc_row' AND pagetype = 'leaf' LIMIT 1 OFFSET 1")
+	bytes=$(sqlite3 -readonly "$work/whole/lake-2026-10.db" 'PRAGMA page_size')
+	for damage in "truncate -s -40000 $october" "dd if=/dev/urandom of=$october bs=$bytes count=1 conv=notrunc seek=$((page - 1))"; do
 		cp "$work/whole/lake-2026-10.db" "$october"
 		$damage 2>/dev/null
 		ask 1 lake vacuum

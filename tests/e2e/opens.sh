@@ -38,18 +38,15 @@ wait $pid || die "skep attach --pid: $(cat "$work/pid")"
 stop
 grep -q 'proc.opens *off' "$work/after" || die "the hook is still said to be there: $(cat "$work/after")"
 
-/usr/bin/python3 - "$work" <<'END_OF_PYTHON'
-import collections, json, os, sys
+PYTHONPATH=$(dirname "$0") /usr/bin/python3 - "$work" <<'END_OF_PYTHON'
+import collections, json, os, sys, testing
 work = sys.argv[1]
 signal = next(s for p in json.load(open(work + "/doctor"))["plugins"] for s in p.get("signals", []) if s["name"] == "proc.opens")
 fexit = signal["how"].startswith("fexit")
 bad, missing = [], collections.Counter()
 # A kernel that preempts a task in a program skips the program for other tasks meanwhile, and counts this (README.md of
 # plugins/files).
-try:
-    preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
-except OSError:
-    preemptible = False
+preemptible = testing.preempts()
 if signal["state"] != ("ok" if fexit else "partial"):
     bad.append(f"while attached the signal is {signal}")
 

@@ -200,6 +200,25 @@ static struct booked booked(pid_t pid)
 	return (struct booked){ ran, waited, stints, voluntary, voluntary + involuntary };
 }
 
+/*
+ * The sums of this thread and the time at which they held: it kept its CPU meanwhile.  /proc has the time run as of the
+ * last tick or switch, the thread's clock has it as of now.
+ */
+static struct booked booked_at(uint64_t *ret_ns)
+{
+	struct timespec ran;
+	struct booked a, b;
+
+	do {
+		a = booked(getpid());
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+		*ret_ns = now_ns();
+		b = booked(getpid());
+	} while (a.stints != b.stints);
+	a.ran_ns = (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec;
+	return a;
+}
+
 /* Waits until the sums have stayed unchanged for a while. */
 static struct booked settled(pid_t pid)
 {
@@ -357,8 +376,7 @@ static struct child child_new(task_fn task, int cpu, uint8_t byte)
 				_exit(1);
 		}
 		task();
-		c.report->done = booked(getpid());
-		c.report->done_ns = now_ns();
+		c.report->done = booked_at(&c.report->done_ns);
 		_exit(0);
 	}
 	close(go[0]);

@@ -11,7 +11,11 @@ A kernel that preempts BPF programs skips them for others meanwhile, and counts 
 process may have less, if as much is said to be lost."""
 import argparse
 import json
+import os
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
+import testing
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("records")
@@ -22,10 +26,7 @@ arguments = arguments.parse_args()
 facets = ["tcp_tx_bytes", "tcp_rx_bytes", "udp_tx_bytes", "udp_rx_bytes", "unix_tx_bytes", "unix_rx_bytes", "connects", "accepts",
           "connect_failures", "loopback_tx_bytes", "loopback_rx_bytes", "rx_bytes", "tx_bytes"]
 processes, connections, peers, states, other, lost = {}, {}, {}, {}, 0, 0
-try:
-    preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
-except OSError:
-    preemptible = False
+preemptible = testing.preempts()
 
 
 def add(to, pid, key, n):

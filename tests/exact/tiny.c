@@ -11,6 +11,10 @@ __attribute__((noreturn, used)) void _start(void)
 	register long number __asm__("x8") = 93, status __asm__("x0") = 0;
 
 	__asm__ volatile("svc 0" : : "r"(number), "r"(status) : "memory");
+#elif defined(__powerpc64__)
+	register long number __asm__("r0") = 1, status __asm__("r3") = 0;
+
+	__asm__ volatile("sc" : : "r"(number), "r"(status) : "memory");
 #else
 #error "exit system call of this architecture?"
 #endif

@@ -1012,27 +1012,33 @@ static void truncated(void)
 	write_december(december.size / 2);
 }
 
-/* The first page of the table of runs, wherever it is. */
+/* The first pages of the table of runs and of its indexes, wherever they are. */
 static void overwritten_page(void)
 {
-	int64_t page = 0, size = 0;
+	int64_t page[8], size = 0;
 	sqlite3_stmt *s = NULL;
 	sqlite3 *db = NULL;
+	size_t n = 0;
 	FILE *f;
 
 	assert_int_equal(sqlite3_open(december.file, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'run'",
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE tbl_name = 'run'",
 					    -1, &s, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-	page = sqlite3_column_int64(s, 0);
-	size = sqlite3_column_int64(s, 1);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		assert_true(n < sizeof(page) / sizeof(page[0]));
+		page[n++] = sqlite3_column_int64(s, 0);
+		size = sqlite3_column_int64(s, 1);
+	}
+	assert_true(n > 1);
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	f = fopen(december.file, "r+");
 	assert_non_null(f);
-	assert_int_equal(fseek(f, (long)((page - 1) * size), SEEK_SET), 0);
-	for (int64_t i = 0; i < size; i++)
-		fputc(0xa5, f);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(fseek(f, (long)((page[i] - 1) * size), SEEK_SET), 0);
+		for (int64_t k = 0; k < size; k++)
+			fputc(0xa5, f);
+	}
 	assert_int_equal(fclose(f), 0);
 }
 
