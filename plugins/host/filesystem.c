@@ -158,14 +158,22 @@ static void refresh(struct skep_instance *inst, struct host_probe *st)
 {
 	struct space *s = st->space;
 	struct skep_mountinfo file = { 0 };
+	bool own = strcmp(st->opt_root, "/") == 0;
 	uint32_t kept = 0;
 
 	/* skepd's own mounts; with another root those of the host's process 1, whose paths are below that root */
-	if (skep_mountinfo_open(&file, st->root,
-				strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo"))
+	if (skep_mountinfo_open(&file, st->root, own ? "proc/self/mountinfo" : "proc/1/mountinfo"))
 		return;
 	mounts_read(&file, &s->mounts);
 	skep_mountinfo_close(&file);
+	/*
+	 * ProtectSystem=strict of the service mounts everything read-only for skepd alone.  Process 1 has the mounts
+	 * as the host has them.
+	 */
+	if (own && skep_mountinfo_open(&file, st->root, "proc/1/mountinfo") == 0) {
+		mounts_read_modes(&file, &s->mounts);
+		skep_mountinfo_close(&file);
+	}
 	host_bad_line(st, s->mounts.bad);
 	if (s->mounts.left_out) {
 		st->host->counter_add(st->left_out, s->mounts.left_out);

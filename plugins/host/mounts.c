@@ -40,6 +40,11 @@ static bool copy(const char *from, char *to, size_t size)
 	return len < size;
 }
 
+static bool is_readonly(const struct skep_mount *m)
+{
+	return skep_mount_has(m->options, "ro") || skep_mount_has(m->super_options, "ro");
+}
+
 enum mount_kind mount_kind_of(const struct skep_mount *m, struct mount *ret)
 {
 	/* /sys/fs/cgroup of cgroups v1 is a tmpfs that holds no files */
@@ -53,7 +58,7 @@ enum mount_kind mount_kind_of(const struct skep_mount *m, struct mount *ret)
 		return MOUNT_TOO_LONG;
 	ret->major = m->major;
 	ret->minor = m->minor;
-	ret->readonly = skep_mount_has(m->options, "ro") || skep_mount_has(m->super_options, "ro");
+	ret->readonly = is_readonly(m);
 	ret->network = ONE_OF(m->type, network) || strncmp(m->type, "fuse.", 5) == 0;
 	return MOUNT_REAL;
 }
@@ -108,4 +113,18 @@ void mounts_read(struct skep_mountinfo *file, struct mounts *m)
 			break;
 		}
 	m->bad = file->bad;
+}
+
+void mounts_read_modes(struct skep_mountinfo *file, struct mounts *m)
+{
+	struct skep_mount found;
+
+	while (skep_mountinfo_next(file, &found))
+		for (uint32_t i = 0; i < m->n; i++) {
+			struct mount *one = &m->mount[i];
+
+			if (one->major == found.major && one->minor == found.minor &&
+			    strcmp(one->path, found.path) == 0)
+				one->readonly = is_readonly(&found);
+		}
 }

@@ -31,5 +31,7 @@ struct mounts {
 };
 /* Each file system once, by the first of its mounts. */
 void mounts_read(struct skep_mountinfo *, struct mounts *);
+/* Takes from another process's mountinfo which of these mounts are read-only. A mount that it lacks stays as it is. */
+void mounts_read_modes(struct skep_mountinfo *, struct mounts *);
 
 #endif

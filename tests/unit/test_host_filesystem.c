@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,12 +290,48 @@ static void mounts_change(void **state)
 	host_fixture_free(&f);
 }
 
+/* In the child: everything is read-only for this process alone, as ProtectSystem=strict of a service does it. */
+static int mode_in_sandbox(struct host_fixture *f)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) || access("/", W_OK) == 0)
+		return 77;
+	filesystem_call = fake;
+	if (skep_mock_start(&f->m) || !step_until(f, "system.filesystem.mountpoint=/", 1))
+		return 2;
+	return strcmp(host_get(f, STREAM_FILESYSTEM, "system.filesystem.mountpoint=/", "system.filesystem.mode"), "rw") != 0;
+}
+
+static void sandbox(void **state)
+{
+	struct host_fixture f;
+	struct statvfs v;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0 || statvfs("/", &v) || (v.f_flag & ST_RDONLY))
+		skip();
+	begin(&f, LOCAL);
+	skep_mock_option(&f.m, "root", "/");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(mode_in_sandbox(&f));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	host_fixture_free(&f);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),       cmocka_unit_test(dead_server), cmocka_unit_test(stop_while_dead),
 		cmocka_unit_test(many_dead),     cmocka_unit_test(errors),      cmocka_unit_test(options),
-		cmocka_unit_test(mounts_change),
+		cmocka_unit_test(mounts_change), cmocka_unit_test(sandbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

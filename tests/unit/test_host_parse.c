@@ -209,6 +209,11 @@ static void mount_table(void **state)
 {
 	char few[] = "1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 254:0 /home /home rw - ext4 /dev/vda rw\n"
 		     "3 1 0:23 / /dev/shm rw - tmpfs tmpfs rw\n4 3 0:27 / /dev/shm rw - tmpfs tmpfs2 rw\nnonsense\n";
+	char sandbox[] = "1 0 8:1 / / ro - ext4 /dev/sda1 rw\n2 1 8:2 / /data ro - ext4 /dev/sda2 ro\n"
+			 "3 1 8:3 / /usr ro - ext4 /dev/sda3 rw\n4 1 0:30 / /tmp ro - tmpfs tmpfs rw\n";
+	char host[] = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /data rw - ext4 /dev/sda2 ro\n"
+		      "3 1 8:3 / /usr ro - ext4 /dev/sda3 rw\n4 1 0:31 / /tmp rw - tmpfs tmpfs rw\n";
+	struct skep_mountinfo file = { 0 };
 	struct mounts *m = calloc(1, sizeof(*m));
 	char *text = NULL;
 	size_t size;
@@ -223,6 +228,19 @@ static void mount_table(void **state)
 	assert_string_equal(m->mount[0].path, "/");
 	assert_int_equal(m->mount[1].minor, 27);
 	assert_string_equal(m->mount[1].device, "tmpfs2");
+
+	/* skepd has all mounts read-only; for process 1 one file system is so after errors, and one mount is */
+	mounts_of(sandbox, m);
+	assert_int_equal(m->n, 4);
+	for (uint32_t i = 0; i < m->n; i++)
+		assert_true(m->mount[i].readonly);
+	file.file = fmemopen(host, strlen(host), "r");
+	mounts_read_modes(&file, m);
+	skep_mountinfo_close(&file);
+	assert_false(m->mount[0].readonly);
+	assert_true(m->mount[1].readonly);
+	assert_true(m->mount[2].readonly);
+	assert_true(m->mount[3].readonly); /* process 1 has another device there */
 
 	out = open_memstream(&text, &size);
 	assert_non_null(out);
