@@ -198,6 +198,13 @@ static int open_file(const struct cgroup_reader *r, struct cgroup_files *f, enum
 	return -ENOENT;
 }
 
+void cgroup_files_look_again(struct cgroup_files *f)
+{
+	for (int i = 0; i < FILES; i++)
+		if (f->fd[i] == FILE_ABSENT)
+			f->fd[i] = FILE_CLOSED;
+}
+
 int cgroup_file_read(struct cgroup_reader *r, struct cgroup_files *f, enum cgroup_file file)
 {
 	bool kept = f->fd[file] >= 0;
@@ -223,7 +230,11 @@ int cgroup_file_read(struct cgroup_reader *r, struct cgroup_files *f, enum cgrou
 	} else if (!kept) {
 		close(fd);
 	}
-	if (n == -EOPNOTSUPP) { /* pressure is built in but switched off: psi=0, cgroup.pressure */
+	/*
+	 * Pressure that is built in but switched off (psi=0, cgroup.pressure), or a controller that was switched off
+	 * for this cgroup (cgroup.subtree_control of its parent), which removes the file.
+	 */
+	if (n == -EOPNOTSUPP || (n == -ENODEV && access(f->dir[files[file].in], F_OK) == 0)) {
 		if (kept) {
 			close(fd);
 			r->files_open--;

@@ -8,7 +8,8 @@
 
 #include "state.h"
 
-#define LIMITS_EVERY 12u /* samples: limits change rarely, and reading them walks up the whole tree */
+/* Samples. Limits and controllers change rarely, and reading limits walks up the whole tree. */
+#define LOOK_EVERY 12u
 
 /* ---- the table ------------------------------------------------------------------ */
 
@@ -179,6 +180,12 @@ struct reading {
 	bool gone;
 };
 
+/* Is the file missing? Then its controller is off, and the kernel's counters begin at 0 when it is on again. */
+static bool is_off(const struct reading *x, enum cgroup_file file)
+{
+	return x->g->files.fd[file] == FILE_ABSENT;
+}
+
 static bool read_file(struct reading *x, enum cgroup_file file)
 {
 	int err = cgroup_file_read(x->r, &x->g->files, file);
@@ -200,8 +207,11 @@ static void read_memory(struct reading *x)
 	const char *text = x->r->text;
 	uint64_t peak = 0;
 
-	if (!number_of(x, FILE_MEMORY, &g->memory_bytes))
+	if (!number_of(x, FILE_MEMORY, &g->memory_bytes)) {
+		if (is_off(x, FILE_MEMORY))
+			t->memory_high_events = t->memory_max_events = t->oom_events = t->oom_kills = 0;
 		return;
+	}
 	x->has |= HAS_MEMORY;
 	if (!number_of(x, FILE_MEMORY_PEAK, &peak))
 		peak = g->memory_bytes; /* before 5.19: the largest sample; exact when the cgroup ends */
@@ -231,6 +241,8 @@ static void read_cpu(struct reading *x)
 			t->user_ns = us * 1000;
 		if (cgroup_key(text, "system_usec", &us) == 0)
 			t->system_ns = us * 1000;
+		/* v2 has these only while the controller is on: its counters begin at 0 each time */
+		t->periods = t->throttled_periods = t->throttled_ns = 0;
 		cgroup_key(text, "nr_periods", &t->periods);
 		cgroup_key(text, "nr_throttled", &t->throttled_periods);
 		if (cgroup_key(text, "throttled_usec", &us) == 0)
@@ -251,8 +263,11 @@ static void read_io(struct reading *x)
 	struct cgroup_devices *d = &x->r->devices;
 	const char *text = x->r->text;
 
-	if (!read_file(x, FILE_IO))
+	if (!read_file(x, FILE_IO)) {
+		if (is_off(x, FILE_IO))
+			t->io = (struct cgroup_io){ 0 };
 		return;
+	}
 	if (x->r->mounts.of[CTL_IO].version == 2) {
 		if (cgroup_io_stat(text, cgroup_device_counts, d, &t->io) == 0)
 			x->has |= HAS_IO;
@@ -316,8 +331,10 @@ int group_sample(struct cgroup_reader *r, struct group *g, uint64_t now_ns, stru
 		if (err)
 			return err;
 		g->opened = true;
-		g->limits_age = 0;
+		g->age = 0;
 	}
+	if (g->age % LOOK_EVERY == 0)
+		cgroup_files_look_again(&g->files);
 	read_memory(&x);
 	read_cpu(&x);
 	read_io(&x);
@@ -325,11 +342,13 @@ int group_sample(struct cgroup_reader *r, struct group *g, uint64_t now_ns, stru
 		x.has |= HAS_PIDS;
 		if (read_file(&x, FILE_PIDS_EVENTS))
 			cgroup_key(r->text, "max", &x.totals.pids_max_events);
+	} else if (is_off(&x, FILE_PIDS)) {
+		x.totals.pids_max_events = 0;
 	}
 	read_pressure(&x);
 	if (x.gone)
 		return -ENOENT;
-	if (g->limits_age++ % LIMITS_EVERY == 0)
+	if (g->age++ % LOOK_EVERY == 0)
 		cgroup_limits_read(r, &g->files, &g->limits);
 	*ret = (struct cgroup_record){
 		.cgroup_id = g->id,

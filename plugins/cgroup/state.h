@@ -127,12 +127,14 @@ struct cgroup_files {
 	char *dir[CONTROLLERS]; /* folder in that controller's hierarchy; NULL: the cgroup has none there */
 };
 #define FILE_CLOSED (-1)
-#define FILE_ABSENT (-2) /* the kernel has no such file, or none for this cgroup */
+#define FILE_ABSENT (-2) /* the kernel has no such file, or none for this cgroup now */
 
 /* path below the hierarchy's root. 0, or -ENOENT when the cgroup does not exist (any more). */
 int cgroup_files_open(struct cgroup_reader *, const char *path, struct cgroup_files *ret);
 void cgroup_files_close(struct cgroup_reader *, struct cgroup_files *);
 void cgroup_files_init(struct cgroup_files *);
+/* Forgets which files are absent: a controller may be on now. */
+void cgroup_files_look_again(struct cgroup_files *);
 /* 0 with r->text; -ENOENT: no such file; -ENODEV: the cgroup is gone; another -errno. */
 int cgroup_file_read(struct cgroup_reader *, struct cgroup_files *, enum cgroup_file);
 
@@ -168,7 +170,7 @@ struct group {
 	bool based;         /* earlier totals are known: sums can be computed */
 	bool opened;
 	uint32_t pass;      /* the last pass that saw it */
-	uint32_t limits_age; /* samples since the limits were read */
+	uint32_t age;       /* samples since its files were opened */
 	uint64_t sampled_ns;
 	uint64_t memory_bytes, memory_peak_bytes;
 	struct cgroup_totals totals;

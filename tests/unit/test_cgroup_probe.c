@@ -310,6 +310,121 @@ static void v2(void **state)
 	reader_close(&r);
 }
 
+static void take_away(const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	assert_int_equal(unlink(full), 0);
+}
+
+/*
+ * A controller that is switched off for a cgroup: the record has the other figures. When it is on again the kernel's
+ * counters have begun at 0, here up to a higher value than before. This tree's files are opened each time.
+ */
+static void switched(void **state)
+{
+	struct cgroup_reader r;
+	struct cgroup_record rec;
+	struct groups groups = { .most = 4 };
+	struct group *g;
+	unsigned samples = 0;
+
+	(void)state;
+	put("/proc/self/mountinfo", V2);
+	put("/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t0\t50\t1\n");
+	put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
+	put_v2("/x.scope", "100", "4000", "7");
+	reader_open(&r, 0);
+	g = group_add(&groups, &r, 7, "/x.scope", strlen("/x.scope"));
+	assert_non_null(g);
+	assert_int_equal(group_sample(&r, g, 1000, &rec), 0);
+	assert_string_equal(rec.controllers.ptr, "memory,cpu,io,pids,pressure");
+	take_away("/sys/fs/cgroup/x.scope/memory.current");
+	take_away("/sys/fs/cgroup/x.scope/io.stat");
+	take_away("/sys/fs/cgroup/x.scope/pids.current");
+	assert_int_equal(group_sample(&r, g, 2000, &rec), 0);
+	assert_string_equal(rec.controllers.ptr, "cpu,pressure");
+	assert_int_equal(rec.memory_bytes, 0);
+	put_v2("/x.scope", "9000", "4000", "9");
+	do {
+		assert_true(++samples <= 12);
+		assert_int_equal(group_sample(&r, g, 2000 + samples * 1000, &rec), 0);
+		assert_int_equal(rec.interval_ns, 1000);
+	} while (strcmp(rec.controllers.ptr, "memory,cpu,io,pids,pressure") != 0);
+	assert_int_equal(rec.read_bytes, 2 * 9000);
+	assert_int_equal(rec.write_calls, 2 * 4);
+	assert_int_equal(rec.oom_kills, 9);
+	assert_int_equal(rec.pids_max_events, 1);
+	/* from then on as before */
+	put_v2("/x.scope", "9001", "4000", "9");
+	assert_int_equal(group_sample(&r, g, 100000, &rec), 0);
+	assert_int_equal(rec.read_bytes, 2);
+	assert_int_equal(rec.oom_kills, 0);
+	groups_free(&groups, &r);
+	reader_close(&r);
+}
+
+/*
+ * The kernel's own cgroups. The files of pressure can be switched off for one cgroup (cgroup.pressure, since 6.1), and
+ * then a file that is open gives ENODEV, as it does when its cgroup has gone.
+ */
+static void switched_by_kernel(void **state)
+{
+	char name[32], procs[256], file[300];
+	struct cgroup_reader r = { .root = "", .files_most = 100 };
+	const struct cgroup_mount *ids, *pressure;
+	struct groups groups = { .most = 4 };
+	struct cgroup_record rec;
+	unsigned samples = 0;
+	struct group *g;
+	FILE *f;
+
+	(void)state;
+	if (geteuid() != 0 || cgroup_mounts_find("", &r.mounts))
+		skip();
+	r.devices.root = "";
+	r.text = malloc(CGROUP_TEXT_ROOM);
+	assert_non_null(r.text);
+	ids = &r.mounts.of[r.mounts.ids];
+	pressure = &r.mounts.of[CTL_PRESSURE];
+	snprintf(name, sizeof(name), "/skep-unit-%d", (int)getpid());
+	snprintf(procs, sizeof(procs), "%s%s", ids->at, name);
+	snprintf(file, sizeof(file), "%s%s", pressure->at ?: "/nonexistent", name);
+	if ((mkdir(procs, 0755) && errno != EEXIST) || (mkdir(file, 0755) && errno != EEXIST)) {
+		rmdir(procs);
+		reader_close(&r);
+		skip();
+	}
+	strcat(file, "/cgroup.pressure");
+	g = group_add(&groups, &r, 7, name, strlen(name));
+	assert_non_null(g);
+	assert_int_equal(group_sample(&r, g, 1000, &rec), 0);
+	f = fopen(file, "we");
+	if (f && strstr(rec.controllers.ptr, "pressure")) {
+		assert_true(r.files_open > 0);
+		assert_true(fputs("0", f) >= 0 && fclose(f) == 0);
+		assert_int_equal(group_sample(&r, g, 2000, &rec), 0);
+		assert_null(strstr(rec.controllers.ptr, "pressure"));
+		f = fopen(file, "we");
+		assert_non_null(f);
+		assert_true(fputs("1", f) >= 0 && fclose(f) == 0);
+		do {
+			assert_true(++samples <= 12);
+			assert_int_equal(group_sample(&r, g, 2000 + samples, &rec), 0);
+		} while (!strstr(rec.controllers.ptr, "pressure"));
+	} else if (f) {
+		fclose(f);
+	}
+	*strrchr(file, '/') = '\0';
+	assert_int_equal(rmdir(file), 0);
+	if (strcmp(file, procs) != 0)
+		assert_int_equal(rmdir(procs), 0);
+	assert_int_equal(group_sample(&r, g, 9000, &rec), -ENOENT);
+	groups_free(&groups, &r);
+	reader_close(&r);
+}
+
 #define V1 "31 1 0:3 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" \
 	   "32 1 0:4 / /sys/fs/cgroup/my\\040memory rw - cgroup cgroup rw,memory\n" \
 	   "33 1 0:5 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n" \
@@ -486,6 +601,8 @@ int main(void)
 		cmocka_unit_test(io),
 		cmocka_unit_test(of_process),
 		cmocka_unit_test_setup_teardown(v2, tree_begin, tree_end),
+		cmocka_unit_test_setup_teardown(switched, tree_begin, tree_end),
+		cmocka_unit_test(switched_by_kernel),
 		cmocka_unit_test_setup_teardown(v1_and_hybrid, tree_begin, tree_end),
 		cmocka_unit_test_setup_teardown(no_cgroups, tree_begin, tree_end),
 		cmocka_unit_test(bounded),
