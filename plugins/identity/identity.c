@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/identity/identity.c - the probe "identity": one record that says which machine this is, at the start and
- * whenever the hostname, the number of CPUs or the cloud's answer changes.
+ * whenever the hostname, the CPUs online, the memory or the cloud's answer changes.
  *
  * Requests to the cloud's metadata service run on a worker thread of the plugin host (work()), so a service that does
  * not answer never delays the loop.
@@ -198,16 +198,15 @@ static int identity_start(struct skep_instance *inst, void *state)
 	return cloud_start(inst, st);
 }
 
-/* Two small files show a change: reading all of them takes two files more for each CPU. */
+/* Three small files show a change: reading all of them takes two files more for each CPU. */
 static bool changed(const struct identity_probe *st)
 {
 	char name[IDENTITY_VALUE];
-	uint64_t cpus;
 
 	if (skep_text_line_at(st->root, "proc/sys/kernel/hostname", name, sizeof(name)) == 0 &&
 	    strcmp(name, st->os.name) != 0)
 		return true;
-	return identity_cpus_online(st->root, &cpus) && cpus != st->machine.cpus;
+	return identity_machine_changed(st->root, &st->machine);
 }
 
 static void identity_sample(struct skep_instance *inst, void *state)

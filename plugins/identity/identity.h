@@ -11,6 +11,7 @@
 #include "sdk/probe/text.h"
 
 #define IDENTITY_VALUE 256
+#define IDENTITY_ONLINE 4096 /* the kernel's list of CPUs, at most a page */
 
 struct identity_record {
 	struct skep_str name, id, machine_id, arch;
@@ -40,6 +41,7 @@ const char *identity_arch(const char *uname_machine);
 /* machine.c: processor, topology, memory, firmware, hypervisor, container */
 struct identity_machine {
 	char model[IDENTITY_VALUE], vendor[IDENTITY_VALUE], family[32], model_id[32], stepping[32];
+	char online[IDENTITY_ONLINE]; /* CPUs: "0-3,8" */
 	uint64_t cpus, cores, sockets, nodes;
 	uint64_t memory_bytes;
 	char hypervisor[32];
@@ -50,8 +52,8 @@ struct identity_machine {
 /* ask_cpu: execute cpuid as well, which is right only where root is this machine's own "/" */
 void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret);
 void identity_cpuinfo(struct text, struct identity_machine *ret);
-/* CPUs that are online. false: the kernel's list is missing or malformed, and *ret is untouched. */
-bool identity_cpus_online(int root, uint64_t *ret);
+/* Does the machine have other CPUs online than these, or a hundredth more or less memory? */
+bool identity_machine_changed(int root, const struct identity_machine *);
 
 struct identity_probe {
 	/* options */

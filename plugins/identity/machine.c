@@ -64,31 +64,23 @@ static bool first_of(int root, unsigned n, const char *what)
 	return skep_text_u64(&t, &first) && first == n;
 }
 
-#define ONLINE_LIST 4096
-
-static bool cpus_online(int root, char list[ONLINE_LIST], uint64_t *ret)
+static bool read_online(int root, char list[IDENTITY_ONLINE])
 {
-	return skep_text_line_at(root, "sys/devices/system/cpu/online", list, ONLINE_LIST) == 0 &&
-	       skep_text_list(skep_text_of(list), ret);
+	return skep_text_line_at(root, "sys/devices/system/cpu/online", list, IDENTITY_ONLINE) == 0;
 }
 
-bool identity_cpus_online(int root, uint64_t *ret)
-{
-	char list[ONLINE_LIST];
-
-	return cpus_online(root, list, ret);
-}
-
-/* Visits each CPU of a list such as "0-3,8", which cpus_online() has checked. */
+/* Visits each CPU of a list such as "0-3,8", which skep_text_list() has checked. */
 static void topology(int root, struct identity_machine *m)
 {
-	char list[ONLINE_LIST];
+	char list[IDENTITY_ONLINE];
 	struct text t;
 	uint64_t nodes;
 
-	if (!cpus_online(root, list, &m->cpus))
+	if (!read_online(root, m->online))
+		m->online[0] = '\0';
+	t = skep_text_of(m->online);
+	if (!skep_text_list(t, &m->cpus))
 		return;
-	t = skep_text_of(list);
 	while (t.at < t.end) {
 		const char *comma = memchr(t.at, ',', skep_text_len(t));
 		struct text range = { t.at, comma ? comma : t.end };
@@ -194,7 +186,8 @@ static void container(int root, struct identity_machine *m)
 		skep_text_copy(skep_text_of("docker"), m->container, sizeof(m->container));
 }
 
-static void memory(int root, struct identity_machine *m)
+/* 0: unknown */
+static uint64_t memory(int root)
 {
 	char data[512];
 	struct text t, line, unit;
@@ -203,7 +196,19 @@ static void memory(int root, struct identity_machine *m)
 	if (skep_text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && skep_text_line(&t, &line) &&
 	    skep_text_skip(&line, "MemTotal:") && skep_text_u64(&line, &kib) && skep_text_word(&line, &unit) && skep_text_is(unit, "kB") &&
 	    kib < UINT64_MAX / 1024)
-		m->memory_bytes = kib * 1024;
+		return kib * 1024;
+	return 0;
+}
+
+bool identity_machine_changed(int root, const struct identity_machine *m)
+{
+	uint64_t now = memory(root), differ = now > m->memory_bytes ? now - m->memory_bytes : m->memory_bytes - now;
+	char online[IDENTITY_ONLINE];
+
+	if (read_online(root, online) && strcmp(online, m->online) != 0)
+		return true;
+	/* hotplug and balloons move MemTotal by more; memory that the kernel frees for itself (CMA, init) by less */
+	return now && differ >= m->memory_bytes / 100 && differ;
 }
 
 void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret)
@@ -215,7 +220,7 @@ void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret)
 	if (skep_text_head_at(root, "proc/cpuinfo", data, sizeof(data), &t) == 0)
 		identity_cpuinfo(t, ret);
 	topology(root, ret);
-	memory(root, ret);
+	ret->memory_bytes = memory(root);
 	if (skep_text_line_at(root, "sys/class/dmi/id/sys_vendor", ret->hw_vendor, sizeof(ret->hw_vendor)))
 		ret->hw_vendor[0] = '\0';
 	if (skep_text_line_at(root, "sys/class/dmi/id/product_name", ret->hw_product, sizeof(ret->hw_product)))

@@ -134,6 +134,25 @@ static void record(void **state)
 	write_file("sys/devices/system/cpu/online", "0-2\n");
 	assert_int_equal(step(), 1);
 	assert_int_equal(number("system.cpu.logical.count"), 3);
+	assert_int_equal(number("system.cpu.physical.count"), 2);
+	assert_int_equal(step(), 0);
+	/* as many CPUs, but others */
+	write_file("sys/devices/system/cpu/online", "0,2-3\n");
+	assert_int_equal(step(), 1);
+	assert_int_equal(number("system.cpu.physical.count"), 1);
+	assert_int_equal(step(), 0);
+	/* memory: less than 1 % is none, also when it comes bit by bit, until it is */
+	write_file("proc/meminfo", "MemTotal:       1005 kB\nMemFree:         200 kB\n");
+	assert_int_equal(step(), 0);
+	write_file("proc/meminfo", "MemTotal:       1010 kB\nMemFree:         200 kB\n");
+	assert_int_equal(step(), 1);
+	assert_int_equal(number("system.memory.limit"), 1010 * 1024);
+	assert_int_equal(step(), 0);
+	write_file("proc/meminfo", "MemTotal:        505 kB\nMemFree:         200 kB\n");
+	assert_int_equal(step(), 1);
+	assert_int_equal(number("system.memory.limit"), 505 * 1024);
+	/* a file that cannot be read is no change */
+	write_file("proc/meminfo", "");
 	assert_int_equal(step(), 0);
 }
 
