@@ -45,6 +45,24 @@ static bool has_word(struct text line, const char *wanted)
 	return false;
 }
 
+bool cpu_irq_timed(int root)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	char line[4096];
+
+	/*
+	 * The kernel stops timing interrupts when the TSC becomes unstable, and removes it from the list
+	 * (arch/x86/kernel/tsc.c). It does not come back before the next boot.
+	 */
+	return skep_text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
+				 sizeof(line)) != 0 ||
+	       has_word(skep_text_of(line), "tsc");
+#else
+	(void)root;
+	return true;
+#endif
+}
+
 void cpu_accounting_read(int root, const struct skep_kernel_types *types, struct cpu_accounting *ret)
 {
 	char line[4096];
@@ -58,14 +76,5 @@ void cpu_accounting_read(int root, const struct skep_kernel_types *types, struct
 		ret->irq_time_off = has_word(t, "tsc=noirqtime") || has_word(t, "tsc=unstable");
 		ret->tickless_off = has_word(t, "nohz=off") || has_word(t, "nohz=0");
 	}
-#if defined(__x86_64__) || defined(__i386__)
-	/*
-	 * The kernel stops timing interrupts when the TSC is unstable, and removes it from the list
-	 * (arch/x86/kernel/tsc.c).
-	 */
-	if (skep_text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
-			      sizeof(line)) == 0 &&
-	    !has_word(skep_text_of(line), "tsc"))
-		ret->irq_time_off = true;
-#endif
+	ret->irq_time_off = ret->irq_time_off || !cpu_irq_timed(root);
 }

@@ -190,7 +190,7 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 	struct cpu_ledger n = {
 		.capacity = (int64_t)(d->elapsed_ns * d->cpus),
 		.idle = plus(d->time_ns[CPU_IDLE], d->time_ns[CPU_IOWAIT]),
-		.irq = plus(d->time_ns[CPU_IRQ], d->time_ns[CPU_SOFTIRQ]),
+		.irq = l->irq_ended ? 0 : plus(d->time_ns[CPU_IRQ], d->time_ns[CPU_SOFTIRQ]),
 		.steal = d->time_ns[CPU_STEAL],
 	};
 

@@ -44,6 +44,7 @@ struct cpu_delta {
 /* The account "cpu" since the probe began: ns. */
 struct cpu_ledger {
 	bool irq_is_part, steal_is_part; /* tasks' run time does not include them */
+	bool irq_ended; /* from now on it does: irq stays as it is */
 	int64_t capacity, idle, irq, steal;
 	/* CPUs that are neither asleep nor on a task: interrupts, softirqs, the way out of sleep and into it */
 	int64_t wakeup;
@@ -68,5 +69,7 @@ struct cpu_accounting {
 };
 /* root: descriptor of the option root; btf_path: the file, with the option root in front. */
 void cpu_accounting_read(int root, const struct skep_kernel_types *types, struct cpu_accounting *ret);
+/* Does the kernel time interrupts now, if it can? */
+bool cpu_irq_timed(int root);
 
 #endif

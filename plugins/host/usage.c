@@ -224,6 +224,22 @@ static void emit_load(struct skep_instance *inst, struct host_probe *st, uint64_
 	st->counts = *c;
 }
 
+/*
+ * The kernel's watchdog may find that the TSC is unstable, and then the kernel charges interrupts to tasks.  The item
+ * "irq" stays a part with what it has, so that a run in which this happens adds up.
+ */
+static void look_at_irq_time(struct skep_instance *inst, struct host_probe *st)
+{
+	if (!st->cpu_sum.irq_is_part || st->cpu_sum.irq_ended || cpu_irq_timed(st->root))
+		return;
+	st->cpu_sum.irq_ended = true;
+	host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
+		    "interrupts are within tasks' run time since the kernel found the TSC unstable");
+	st->host->log(inst, SKEP_LOG_WARNING,
+		      "the kernel found the TSC unstable and times interrupts no longer; "
+		      "from now on the ledger has them within tasks' run time, until the next boot");
+}
+
 void cpu_sample(struct skep_instance *inst, struct host_probe *st)
 {
 	struct cpu_snapshot *before = &st->cpu[st->cpu_now], *now = &st->cpu[!st->cpu_now];
@@ -233,6 +249,7 @@ void cpu_sample(struct skep_instance *inst, struct host_probe *st)
 	if (snapshot(st, now, &counts))
 		return; /* the next sample reports both intervals */
 	cpu_difference(before, now, tick_ns(), &d);
+	look_at_irq_time(inst, st);
 	cpu_account(&st->cpu_sum, &d);
 	post(inst, st, now->boot_ns);
 	if (d.changed || d.odd)

@@ -21,6 +21,7 @@
 
 #include "plugins/host/task_time.h"
 #include "plugins/host/cpu.h"
+#include "tests/unit/host_fixture.h"
 
 #define TICK UINT64_C(10000000)
 #define SECOND UINT64_C(1000000000)
@@ -367,6 +368,47 @@ static void accounting(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+/* The probe on a kernel that times interrupts, until it finds the TSC unstable: then tasks' run time has them. */
+static void unstable_tsc(void **state)
+{
+	static const char sources[] = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+	char from[128], to[128];
+	struct host_fixture f;
+	uint64_t flags;
+	int64_t irq;
+
+	(void)state;
+	host_fixture_init(&f);
+	kernel(f.root, true, false, true, "quiet\n");
+	host_write(&f, "sys/kernel/btf/", "");
+	snprintf(from, sizeof(from), "%s/vmlinux", f.root);
+	snprintf(to, sizeof(to), "%s" SKEP_TYPES_PATH, f.root);
+	assert_int_equal(rename(from, to), 0);
+	host_write(&f, sources, "kvm-clock tsc acpi_pm \n");
+	assert_int_equal(host_begin(&f), 0);
+	assert_non_null(strstr(f.signals, "ledger.cpu.irq=ok"));
+	host_write_stat(&f, "cpu0 10 0 10 1000 10 0 2 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n",
+			"cpu  20 0 20 2000 20 0 2 0 0 0");
+	host_step(&f);
+	assert_true(host_posted(&f, "cpu", "irq", &irq, &flags));
+	assert_int_equal(irq, 2 * TICK);
+	assert_int_equal(flags, 0);
+
+	host_write(&f, sources, "kvm-clock acpi_pm \n");
+	host_write_stat(&f, "cpu0 10 0 10 1000 10 0 9 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n",
+			"cpu  20 0 20 2000 20 0 9 0 0 0");
+	for (int i = 0; i < 2; i++) {
+		host_step(&f);
+		assert_true(host_posted(&f, "cpu", "irq", &irq, &flags));
+		assert_int_equal(irq, 2 * TICK); /* a part still, and no more of it */
+		assert_int_equal(flags, 0);
+	}
+	assert_non_null(strstr(f.signals, "ledger.cpu.irq=partial"));
+	host_fixture_free(&f);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +416,9 @@ int main(void)
 		cmocka_unit_test(iowait_back),   cmocka_unit_test(hotplug),    cmocka_unit_test(began_anew),
 		cmocka_unit_test(no_drift),      cmocka_unit_test(accounting), cmocka_unit_test(waking_up),
 		cmocka_unit_test(cpuacct_mount),
+#if defined(__x86_64__) || defined(__i386__)
+		cmocka_unit_test(unstable_tsc),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
