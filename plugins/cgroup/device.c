@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/device.c - the block devices that count. The kernel accounts a request to a device-mapper or md device
- * there and again at the device below: the sum of both would count every byte twice.
+ * plugins/cgroup/device.c - the block devices that count. The kernel charges a request to a device-mapper, md or loop
+ * device there and again at the device below: the sum of both would count every byte twice.
  */
-#include <dirent.h>
-#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "sdk/probe/block_class.h"
+#include "sdk/probe/text.h"
 #include "state.h"
 
-static bool lies_on_others(const char *root, unsigned major, unsigned minor)
+static bool counts(const char *root, unsigned major, unsigned minor)
 {
-	const struct dirent *entry;
-	bool found = false;
-	char path[512];
-	DIR *dir;
+	char path[512], target[4096];
+	struct skep_block_class is;
+	const char *slash;
+	ssize_t n;
 
-	if (snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/slaves", root, major, minor) >= (int)sizeof(path))
-		return false;
-	dir = opendir(path); /* partitions have none */
-	if (!dir)
-		return false;
-	while (!found && (entry = readdir(dir)))
-		found = entry->d_name[0] != '.';
-	closedir(dir);
-	return found;
+	if (!skep_text_format(path, sizeof(path), "%s/sys/dev/block/%u:%u", root, major, minor))
+		return true;
+	n = readlink(path, target, sizeof(target) - 1); /* ../../devices/virtual/block/dm-0 */
+	if (n < 0)
+		return true; /* removed */
+	target[n] = '\0';
+	slash = strrchr(target, '/');
+	skep_block_classify(root, slash ? slash + 1 : target, &is);
+	return !is.charged_elsewhere;
 }
 
 bool cgroup_device_counts(void *arg, unsigned major, unsigned minor)
@@ -34,11 +36,11 @@ bool cgroup_device_counts(void *arg, unsigned major, unsigned minor)
 	for (i = 0; i < d->n; i++)
 		if (d->known[i].major == major && d->known[i].minor == minor)
 			return d->known[i].counts;
-	if (d->n == CGROUP_DEVICES) /* drops all entries: each costs only another look at a folder */
+	if (d->n == CGROUP_DEVICES) /* drops all entries: each costs only another look at sysfs */
 		d->n = 0;
 	i = d->n++;
 	d->known[i].major = major;
 	d->known[i].minor = minor;
-	d->known[i].counts = !lies_on_others(d->root, major, minor);
+	d->known[i].counts = counts(d->root, major, minor);
 	return d->known[i].counts;
 }

@@ -63,7 +63,7 @@ struct cgroup_devices {
 		bool counts;
 	} known[CGROUP_DEVICES];
 };
-/* arg: struct cgroup_devices. A device on top of others (dm, md) does not count: those count its I/O. */
+/* arg: struct cgroup_devices. A device on top of others (dm, md, loop) does not count: those count its I/O. */
 bool cgroup_device_counts(void *devices, unsigned major, unsigned minor);
 
 /* ---- mounts.c ---- */

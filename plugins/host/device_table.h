@@ -18,6 +18,7 @@ struct device {
 	char name[DEVICE_NAME];
 	uint64_t value[DEVICE_VALUES];
 	uint64_t classified_ns; /* when the members below were read from /sys; 0: never */
+	const char *class; /* of a disk: a constant */
 	uint64_t speed, index, link;
 	bool device, uplink, stacked, up, skipped;
 	uint32_t pass;

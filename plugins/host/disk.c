@@ -2,13 +2,13 @@
 /*
  * plugins/host/disk.c - the stream host.disk: /proc/diskstats, whole devices only.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <skep/values.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "sdk/probe/block_class.h"
 #include "state.h"
 
 #define SECTOR 512u /* of the kernel's counters, for every device (block/genhd.c) */
@@ -45,7 +45,7 @@ int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK])
 }
 
 /* "cciss/c0d0" is "cciss!c0d0" in /sys. */
-static bool sys_path(char *path, size_t size, const char *name, const char *rest)
+static bool sys_path(char *path, size_t size, const char *name)
 {
 	char folder[DEVICE_NAME];
 
@@ -53,39 +53,21 @@ static bool sys_path(char *path, size_t size, const char *name, const char *rest
 	for (char *at = folder; *at; at++)
 		if (*at == '/')
 			*at = '!';
-	return skep_text_format(path, size, "sys/block/%s%s", folder, rest);
-}
-
-static bool has_slaves(const struct host_probe *st, const char *name)
-{
-	char path[128];
-	struct dirent *e;
-	bool any = false;
-	DIR *dir;
-	int fd;
-
-	if (!sys_path(path, sizeof(path), name, "/slaves"))
-		return false;
-	fd = openat(st->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (!any && (e = readdir(dir)))
-		any = e->d_name[0] != '.';
-	closedir(dir);
-	return any;
+	return skep_text_format(path, size, "sys/block/%s", folder);
 }
 
 /* These do not change while a device exists. A partition has no folder of its own in /sys/block. */
 static void classify(const struct host_probe *st, struct device *e)
 {
+	struct skep_block_class is;
 	char path[128];
 
-	e->skipped = !sys_path(path, sizeof(path), e->name, "") || faccessat(st->root, path, F_OK, 0) != 0;
-	e->stacked = !e->skipped && (strncmp(e->name, "loop", 4) == 0 || has_slaves(st, e->name));
+	e->skipped = !sys_path(path, sizeof(path), e->name) || faccessat(st->root, path, F_OK, 0) != 0;
+	if (e->skipped)
+		return;
+	skep_block_classify(st->opt_root, e->name, &is);
+	e->stacked = is.stacked;
+	e->class = is.class;
 }
 
 static void emit(struct skep_instance *inst, const struct host_probe *st, const struct device *e,
@@ -103,6 +85,7 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 	st->host->emit(inst, STREAM_DISK, NULL, now_ns,
 		       &(struct disk_record){
 			       .device = skep_text(e->name),
+			       .class = skep_text(e->class),
 			       .stacked = e->stacked,
 			       .read_ops = d[DISK_READS],
 			       .write_ops = d[DISK_WRITES],

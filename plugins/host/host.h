@@ -63,7 +63,7 @@ struct memory_record {
 };
 
 struct disk_record {
-	struct skep_str device;
+	struct skep_str device, class;
 	uint64_t stacked; /* 1: dm, md, loop: the devices below count the same bytes */
 	uint64_t read_ops, write_ops, discard_ops, flush_ops;
 	uint64_t read_merged, write_merged;

@@ -163,6 +163,14 @@ static void put(const char *path, const char *text)
 	fclose(f);
 }
 
+static void point(const char *path, const char *to)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	assert_int_equal(symlink(to, full), 0);
+}
+
 static int tree_begin(void **state)
 {
 	(void)state;
@@ -174,6 +182,38 @@ static int tree_end(void **state)
 {
 	(void)state;
 	return folder_remove(root);
+}
+
+/* Loop devices: the kernel charges the same cgroup for the file below. ZFS has threads in no cgroup. */
+static void devices(void **state)
+{
+	static const struct {
+		unsigned major, minor;
+		const char *name;
+		bool counts;
+	} cases[] = {
+		{ 8, 0, "sda", true },          { 7, 1, "loop1", false },      { 9, 0, "md0", false },
+		{ 147, 0, "drbd0", false },     { 230, 0, "zd0", true },       { 259, 0, "nvme1n1", true },
+		{ 259, 1, "nvme1c0n1", false }, { 259, 2, "nvme2n1", true },   { 240, 0, "lvraid", false },
+		{ 104, 0, "cciss!c0d0", true },
+	};
+	struct cgroup_devices d = { .root = root };
+	char path[64], to[64];
+
+	(void)state;
+	put("/sys/dev/block/x", "");
+	put("/sys/class/block/lvraid/slaves/sda", "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(path, sizeof(path), "/sys/class/block/%s/size", cases[i].name);
+		put(path, "1\n");
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", cases[i].major, cases[i].minor);
+		snprintf(to, sizeof(to), "../../class/block/%s", cases[i].name);
+		point(path, to);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (cgroup_device_counts(&d, cases[i].major, cases[i].minor) != cases[i].counts)
+			fail_msg("%s: counts is not %d", cases[i].name, cases[i].counts);
+	assert_true(cgroup_device_counts(&d, 1, 2)); /* removed meanwhile */
 }
 
 static void reader_open(struct cgroup_reader *r, unsigned files_most)
@@ -247,7 +287,9 @@ static void v2(void **state)
 	put("/proc/self/mountinfo", "20 1 0:1 / /proc rw - proc proc rw\n" V2);
 	put("/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t0\t50\t1\n");
 	put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
-	put("/sys/dev/block/253:0/slaves/sda/x", "");
+	put("/sys/class/block/dm-0/slaves/sda/x", "");
+	put("/sys/dev/block/x", "");
+	point("/sys/dev/block/253:0", "../../class/block/dm-0");
 	put_v2("/a.slice/x.scope", "100", "4000", "0");
 	put("/sys/fs/cgroup/a.slice/memory.max", "90000\n");
 	put("/sys/fs/cgroup/a.slice/cpu.max", "max 100000\n");
@@ -600,6 +642,7 @@ int main(void)
 		cmocka_unit_test(pressure),
 		cmocka_unit_test(io),
 		cmocka_unit_test(of_process),
+		cmocka_unit_test_setup_teardown(devices, tree_begin, tree_end),
 		cmocka_unit_test_setup_teardown(v2, tree_begin, tree_end),
 		cmocka_unit_test_setup_teardown(switched, tree_begin, tree_end),
 		cmocka_unit_test(switched_by_kernel),

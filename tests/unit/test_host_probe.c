@@ -155,6 +155,26 @@ static void disks(void **state)
 	GET(STREAM_DISK, "system.device=cciss/c0d0", "stacked", "0");
 	assert_int_equal(host_count(&f, STREAM_DISK, NULL), 2);
 
+	/* the same answers as in disk.io */
+	host_write(&f, "sys/block/zd0/size", "1\n");
+	host_write(&f, "sys/block/zram0/size", "1\n");
+	host_write(&f, "sys/block/nvme3n1/size", "1\n");
+	host_write(&f, "sys/class/block/nvme3c0n1/hidden", "1\n");
+	for (int i = 1; i < 3; i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 " 230 0 zd0 %d 0 8 1 0 0 0 0 0 1 1\n 252 0 zram0 %d 0 8 1 0 0 0 0 0 1 1\n"
+			 " 259 0 nvme3n1 %d 0 8 1 0 0 0 0 0 1 1\n", i, i, i);
+		host_write(&f, "proc/diskstats", text);
+		host_step(&f);
+	}
+	GET(STREAM_DISK, "system.device=zd0", "stacked", "1");
+	GET(STREAM_DISK, "system.device=zd0", "class", "zfs");
+	GET(STREAM_DISK, "system.device=nvme3n1", "stacked", "1");
+	GET(STREAM_DISK, "system.device=zram0", "stacked", "0");
+	GET(STREAM_DISK, "system.device=zram0", "class", "zram");
+
 	/* sda was gone, and is another one with smaller counters now */
 	host_write(&f, "proc/diskstats", "   8       0 sda 1 0 8 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
 	host_step(&f);
