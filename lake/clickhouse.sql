@@ -264,21 +264,23 @@ ALTER TABLE loss MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
 ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
 
--- Sums of proc.  As in schema.sql: images: begun by exec, or forks that ran on; calls: begun by exec, wrappers left out; wall_ns: wrappers
--- left out.  They are views: a materialised view adds up what is inserted, and what comes again after a thousand other inserts it would
--- add again.  FINAL makes rows one by their key, however late they come.
--- SUMS: sum(last) AS processes, count() AS images, countIf(execed AND NOT wrapper) AS calls,
--- SUMS: countIf(last AND (exit_code > 0 OR signal > 0)) AS failures, sum(cpu_ns) AS cpu_ns,
--- SUMS: sum(if(NOT wrapper AND end_ns > start_ns, end_ns - start_ns, 0)) AS wall_ns, sum(run_delay_ns) AS run_delay_ns,
+-- Sums of proc.  As in schema.sql: images: begun by exec, or forks that ran on; calls: begun by exec, wrappers left
+-- out; wall_ns: wrappers left out; day and month: UTC, whatever the server's time zone.  They are views: a materialised
+-- view adds up what is inserted, and what comes again after a thousand other inserts it would add again.  FINAL makes
+-- rows one by their key, however late they come.
+-- SUMS: sum(last) AS processes, countIf(execed OR state != 'replaced') AS images, countIf(execed AND NOT wrapper) AS calls,
+-- SUMS: countIf(exit_code > 0 OR signal > 0) AS failures, sum(cpu_ns) AS cpu_ns,
+-- SUMS: sum(if(NOT wrapper AND start_ns > 0 AND end_ns > start_ns, end_ns - start_ns, 0)) AS wall_ns,
+-- SUMS: sum(run_delay_ns) AS run_delay_ns,
 -- SUMS: sum(rchar_bytes) AS rchar_bytes, sum(wchar_bytes) AS wchar_bytes, sum(read_bytes) AS read_bytes,
 -- SUMS: sum(write_bytes) AS write_bytes, max(rss_peak_bytes) AS rss_max_bytes
 -- A run is one by host, boot and id.
 CREATE VIEW IF NOT EXISTS rollup_run_tool AS
-SELECT host, boot_id, run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000))) AS month,
+SELECT host, boot_id, run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) AS month,
 	SUMS
 FROM proc FINAL GROUP BY host, boot_id, run, pipeline, task, tool, month;
 CREATE VIEW IF NOT EXISTS rollup_day AS
-SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, pipeline, tool,
+SELECT toDate(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) AS day, pipeline, tool,
 	SUMS
 FROM proc FINAL GROUP BY day, pipeline, tool;
 

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -946,6 +947,58 @@ static void test_usage(void **state)
 	expect_usage("", &(struct lake_usage_query){ .host = "none' OR 1" });
 }
 
+/* What SQLite answers to a question for one number; the caller frees it. */
+static char *of_file(const char *sql)
+{
+	char path[128], *text;
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/lake-2026-11.db", folder);
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(db));
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	text = strdup((const char *)sqlite3_column_text(s, 0));
+	assert_non_null(text);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return text;
+}
+
+/* The roll-ups, which only a user's own SQL reads: forks that an exec replaced are no images; days are those of UTC. */
+static void test_rollups(void **state)
+{
+	static const char *const sums[] = { "processes", "images", "calls", "failures", "cpu_ns", "wall_ns", "run_delay_ns" };
+	char sql[256];
+
+	(void)state;
+	clickhouse_need();
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		/* a number for each sum that differs when two groups exchange a part */
+		static const char *const of[][2] = {
+			{ "FROM rollup_day r JOIN dict p ON p.id = r.pipeline JOIN dict t ON t.id = r.tool",
+			  "FROM questions.rollup_day" },
+			{ "FROM rollup_run_tool r JOIN dict t ON t.id = r.tool", "FROM questions.rollup_run_tool" },
+		};
+
+		for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+			const char *const day = k ? "0" : "day";
+			char *want;
+
+			snprintf(sql, sizeof(sql), "SELECT count(*) || ' ' || min(%s) || ' ' || max(%s) || ' ' || sum(%s) || ' ' || "
+						   "sum(%s %% 1000003 * length(t.s)) %s", day, day, sums[i], sums[i], of[k][0]);
+			want = of_file(sql);
+			snprintf(sql, sizeof(sql), "SELECT concat(toString(count()), ' ', toString(min(toInt64(%s))), ' ', "
+						   "toString(max(toInt64(%s))), ' ', toString(sum(%s)), ' ', toString(sum(%s %% 1000003 * "
+						   "length(tool)))) %s", day, day, sums[i], sums[i], of[k][1]);
+			assert_string_equal(clickhouse_ask(sql), want);
+			free(want);
+		}
+	}
+	assert_string_equal(clickhouse_ask("SELECT min(month), max(month) FROM questions.rollup_run_tool"), "202611\t202611");
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -1264,7 +1317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs),      cmocka_unit_test(test_reports), cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_audits),    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_export),    cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_export),    cmocka_unit_test(test_usage), cmocka_unit_test(test_rollups),
 		cmocka_unit_test(test_commands),  cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_strange_servers), cmocka_unit_test(test_exceptions),
 	};
