@@ -52,7 +52,7 @@ int lake_ledger_read(struct answer *, const struct lake_key *run);
  * streams.c: reads what streams without a table say about the run: progress, pressure, links, opens. The report has its
  * processes, in their order. 0 or -errno.
  */
-int lake_streams_read(struct answer *, const struct lake_key *run);
+int lake_streams_read(struct lake *, struct answer *, const struct lake_key *run);
 /* The same of opens and connections alone, also of those whose process has no row. */
 int lake_streams_audit(struct answer *, const struct lake_key *run);
 void lake_streams_free(struct lake_report *);

@@ -435,6 +435,30 @@ int lake_each_file(struct lake *l, struct lake_why *why, int (*read)(struct lake
 	return err;
 }
 
+int lake_each_of_time(struct lake *l, struct lake_file *open, unsigned number, uint64_t from, uint64_t to,
+		      int (*read)(struct lake_file *, void *arg), void *arg)
+{
+	const unsigned first = lake_month((int64_t)from), last = to < INT64_MAX ? lake_month((int64_t)to) : 9999 * 12;
+	int err = 0;
+
+	for (size_t i = l->n_months; !err && i-- > 0;) {
+		struct lake_file f;
+
+		if (l->months[i] == number) {
+			err = read(open, arg);
+		} else if (l->months[i] / LAKE_PARTS >= first && l->months[i] / LAKE_PARTS <= last) {
+			err = lake_file_open(l, l->months[i], open->why, &f);
+			if (!err) {
+				err = read(&f, arg);
+				lake_file_close(&f);
+			}
+			if (err)
+				err = lake_skip(l, err, open->why);
+		}
+	}
+	return err;
+}
+
 const char *lake_text(sqlite3_stmt *s, int column, struct arena *a)
 {
 	const void *text = sqlite3_column_text(s, column);

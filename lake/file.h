@@ -65,6 +65,13 @@ int lake_skip(struct lake *, int err, const struct lake_why *);
  */
 int lake_each_file(struct lake *, struct lake_why *, int (*read)(struct lake_file *, void *arg), void *arg,
 		   int *ret_unread);
+/*
+ * Calls read for each file that may have records of that time (ns, both included) and of no run, the oldest first.
+ * `open` is the file of number `number`, which is open already.  A file that cannot be read is left out, if
+ * lake_skip() allows it.  0 or -errno.
+ */
+int lake_each_of_time(struct lake *, struct lake_file *open, unsigned number, uint64_t from, uint64_t to,
+		      int (*read)(struct lake_file *, void *arg), void *arg);
 /* SQLite's VFS that opens "/proc/self/fd/N" as it stands: the default one resolves the link to a name, and the file has none. */
 const char *lake_vfs(void);
 int lake_file_error(struct lake_file *, int rc); /* writes the reason to why; returns -errno */

@@ -48,12 +48,20 @@ static int add_loss(struct answer *a, const struct lake_loss *l)
 	return 0;
 }
 
-static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uint64_t to, bool each)
+struct reading {
+	struct answer *answer;
+	uint64_t to;
+	bool each;
+};
+
+static int read_losses(struct lake_file *f, void *arg)
 {
-	const struct lake_value values[] = { LAKE_NUMBER(from), LAKE_NUMBER(to), LAKE_TEXT(a->report.run.host),
-					     LAKE_TEXT(a->report.run.boot_id) };
+	const struct reading *in = arg;
+	struct answer *a = in->answer;
+	const struct lake_value values[] = { LAKE_NUMBER(a->report.run.start_ns), LAKE_NUMBER(in->to),
+					     LAKE_TEXT(a->report.run.host), LAKE_TEXT(a->report.run.boot_id) };
 	struct lake_rows rows = { 0 };
-	int err = lake_rows_open(f, each ? &each_in_span : &in_span, values, 4, &rows);
+	int err = lake_rows_open(f, in->each ? &each_in_span : &in_span, values, 4, &rows);
 
 	if (err)
 		return err;
@@ -63,7 +71,7 @@ static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uin
 			.stream = lake_rows_text(&rows, 1, &a->arena),
 			.where = lake_rows_text(&rows, 2, &a->arena),
 			.count = (uint64_t)lake_rows_number(&rows, 3),
-			.time_ns = each ? (uint64_t)lake_rows_number(&rows, 4) : 0,
+			.time_ns = in->each ? (uint64_t)lake_rows_number(&rows, 4) : 0,
 		};
 
 		err = l.instance && l.stream && l.where ? add_loss(a, &l) : lake_file_error(f, SQLITE_NOMEM);
@@ -89,26 +97,9 @@ static int by_place(const void *a, const void *b)
 /* Adds all losses until `to`, from the files of every month that the run touched: a loss has no run. */
 static int read_span(struct lake *l, struct answer *a, unsigned month, uint64_t to, bool each)
 {
-	uint64_t from = a->report.run.start_ns;
-	unsigned first = lake_month((int64_t)from), last = to < INT64_MAX ? lake_month((int64_t)to) : 9999 * 12;
-	struct lake_why *why = a->file->why;
-	int err = 0;
+	int err = lake_each_of_time(l, a->file, month, a->report.run.start_ns, to, read_losses,
+				    &(struct reading){ a, to, each });
 
-	for (size_t i = l->n_months; !err && i-- > 0;) {
-		struct lake_file f;
-
-		if (l->months[i] == month) {
-			err = read_losses(a, a->file, from, to, each);
-		} else if (l->months[i] / LAKE_PARTS >= first && l->months[i] / LAKE_PARTS <= last) {
-			err = lake_file_open(l, l->months[i], why, &f);
-			if (!err) {
-				err = read_losses(a, &f, from, to, each);
-				lake_file_close(&f);
-			}
-			if (err)
-				err = lake_skip(l, err, why);
-		}
-	}
 	if (!err && a->report.n_losses)
 		qsort(a->report.losses, a->report.n_losses, sizeof(*a->report.losses), by_place);
 	return err;

@@ -44,7 +44,7 @@ static int read_rest(struct lake *l, struct answer *a, const struct lake_key *ru
 	}
 	if (!err)
 		err = lake_tasks_sum(a->file, &a->report);
-	return err ? err : lake_streams_read(a, run);
+	return err ? err : lake_streams_read(l, a, run);
 }
 
 int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, uint64_t losses_to, struct lake_why *why,

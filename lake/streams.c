@@ -149,6 +149,7 @@ struct reading {
 	size_t *images;       /* in the order of by_image */
 	const char **cgroups; /* of the run's processes, sorted */
 	size_t n_cgroups;
+	int64_t n_records; /* of all cgroups in the run's time */
 	bool audit;
 };
 
@@ -388,10 +389,9 @@ static int read_stream(struct reading *in, const struct lake_question *question,
 	return err;
 }
 
-static int set_too_many(struct reading *in, const struct lake_rows *s)
+static int add_count(struct reading *in, const struct lake_rows *s)
 {
-	if (lake_rows_number(s, 0) > PRESSURE_MOST)
-		in->n_cgroups = 0;
+	in->n_records += lake_rows_number(s, 0);
 	return 0;
 }
 
@@ -428,13 +428,34 @@ static int open_order(const void *a, const void *b)
 	return order ? order : (x->process > y->process) - (x->process < y->process);
 }
 
-static int read_all(struct reading *in)
+/* What the host reported: such a record has no run, so it is in the file of its own time. */
+static int read_links(struct lake_file *f, void *arg)
+{
+	static const struct lake_question links = OF_HOST("upid, time_ns, fields", "host.network"),
+					  n_pressure = OF_HOST("count(*)", "cgroup");
+	struct reading *in = arg;
+	int err;
+
+	in->file = f;
+	err = read_stream(in, &links, add_link);
+	return err ? err : read_stream(in, &n_pressure, add_count);
+}
+
+static int read_pressure(struct lake_file *f, void *arg)
+{
+	static const struct lake_question pressure = OF_HOST("upid, time_ns, fields", "cgroup");
+	struct reading *in = arg;
+
+	in->file = f;
+	return read_stream(in, &pressure, add_pressure);
+}
+
+static int read_all(struct lake *l, struct reading *in)
 {
 	static const struct lake_question progress = OF_RUN("process.sample"), opens = OF_RUN("proc.opens"),
-					  links = OF_HOST("upid, time_ns, fields", "host.network"),
-					  n_pressure = OF_HOST("count(*)", "cgroup"),
-					  pressure = OF_HOST("upid, time_ns, fields", "cgroup"),
 					  connections = OF_RUN("net.connection");
+	struct lake_file *own = in->file;
+	uint64_t from, to;
 	int err;
 
 	err = read_stream(in, &opens, add_open);
@@ -443,20 +464,21 @@ static int read_all(struct reading *in)
 	if (in->audit)
 		return read_stream(in, &connections, add_connection);
 	err = read_stream(in, &progress, add_progress);
+	from = in->report->run.start_ns;
+	to = in->report->run.end_ns ? in->report->run.end_ns : INT64_MAX;
 	if (!err)
-		err = read_stream(in, &links, add_link);
-	if (!err)
-		err = read_stream(in, &n_pressure, set_too_many);
-	if (!err && in->n_cgroups)
-		err = read_stream(in, &pressure, add_pressure);
+		err = lake_each_of_time(l, own, in->key->month, from, to, read_links, in);
+	if (!err && in->n_cgroups && in->n_records <= PRESSURE_MOST)
+		err = lake_each_of_time(l, own, in->key->month, from, to, read_pressure, in);
 	return err;
 }
 
-static int read_streams(struct answer *answer, const struct lake_key *key, bool audit)
+/* l: NULL for an audit */
+static int read_streams(struct lake *l, struct answer *answer, const struct lake_key *key)
 {
 	struct lake_report *r = &answer->report;
 	struct reading in = { answer->file, key, &answer->arena, r, calloc(r->n_processes + 1, sizeof(*in.images)),
-			      calloc(r->n_processes + 1, sizeof(const char *)), 0, audit };
+			      calloc(r->n_processes + 1, sizeof(const char *)), 0, 0, !l };
 	int err;
 
 	if (!in.images || !in.cgroups) {
@@ -472,7 +494,7 @@ static int read_streams(struct answer *answer, const struct lake_key *key, bool 
 	}
 	qsort_r(in.images, r->n_processes, sizeof(*in.images), by_image, r->processes);
 	qsort(in.cgroups, in.n_cgroups, sizeof(*in.cgroups), text_order);
-	err = read_all(&in);
+	err = read_all(l, &in);
 	free(in.images);
 	free(in.cgroups);
 	if (r->n_progress)
@@ -490,14 +512,14 @@ static int read_streams(struct answer *answer, const struct lake_key *key, bool 
 	return err;
 }
 
-int lake_streams_read(struct answer *answer, const struct lake_key *key)
+int lake_streams_read(struct lake *l, struct answer *answer, const struct lake_key *key)
 {
-	return read_streams(answer, key, false);
+	return read_streams(l, answer, key);
 }
 
 int lake_streams_audit(struct answer *answer, const struct lake_key *key)
 {
-	return read_streams(answer, key, true);
+	return read_streams(NULL, answer, key);
 }
 
 void lake_streams_free(struct lake_report *r)

@@ -876,6 +876,70 @@ static void test_streams(void **state)
 	lake_report_free(r);
 }
 
+/* Links and pressure have no run: those of a run that goes on in December are in December's file. */
+static void test_streams_of_months(void **state)
+{
+	struct row {
+		struct skep_str path;
+		uint64_t uplink, bytes;
+	};
+	static const struct skep_field cgroup_fields[] = {
+		SKEP_FIELD(struct row, path, "cgroup", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, bytes, "memory_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", ""),
+	};
+	static const struct skep_field link_fields[] = {
+		SKEP_FIELD(struct row, path, "network.interface.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, uplink, "uplink", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct row, bytes, "hw.network.bandwidth.limit", SKEP_T_U64, SKEP_S_GAUGE, "By/s", ""),
+	};
+	static const struct skep_stream streams[] = { STREAM("cgroup", cgroup_fields), STREAM("host.network", link_fields) };
+	const uint64_t december = 21 * DAY, real = (uint64_t)RECORDS_OFFSET + december;
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct row w = { .uplink = 1, .bytes = 100 };
+	const char *const *texts = NULL;
+	struct lake_report *r = NULL;
+	struct lake *l = NULL;
+	struct record_run run;
+	struct skep_mock m;
+	char file[300];
+
+	(void)state;
+	begin(&m);
+	records_run("run-a", "ended", december - 100 * SECOND, &run);
+	run.end_ns = december + 100 * SECOND;
+	records_add_run(b, &run);
+	add(b, 41, 0, "one", 0, 50, 1, is_in_cgroup);
+	for (uint64_t at = december - 150 * SECOND; at < december + 200 * SECOND; at += 60 * SECOND) {
+		w.path = skep_mock_text(CGROUP);
+		skep_mock_batch_add(b, &streams[0], NULL, at, &w, NULL);
+		w.path = skep_mock_text("eth0");
+		skep_mock_batch_add(b, &streams[1], NULL, at, &w, NULL);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	r = report("run-a"); /* -90, -30, 30, 90 */
+	assert_int_equal(r->n_pressure, 4);
+	assert_int_equal(r->n_links, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(r->pressure[i].end_ns, real - 90 * SECOND + i * 60 * SECOND);
+		assert_int_equal(r->links[i].interval_ns, i ? 60 * SECOND : 0);
+	}
+	lake_report_free(r);
+	r = NULL;
+	/* without December the report is whole but for these, and says so */
+	snprintf(file, sizeof(file), "%s/lake-2026-12.db", path);
+	assert_int_equal(truncate(file, 5000), 0);
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	if (lake_report(l, "run-a", &r, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	assert_int_equal(r->n_pressure, 2);
+	assert_int_equal(r->n_links, 2);
+	assert_int_equal(lake_unread(l, &texts), 1);
+	assert_non_null(strstr(texts[0], file));
+	lake_report_free(r);
+	lake_close(l);
+}
+
 static void fill(uint64_t rows)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -1639,6 +1703,7 @@ int main(void)
 		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_read_only, set_up),
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
+		cmocka_unit_test_setup(test_streams_of_months, set_up),
 		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
 		cmocka_unit_test_setup(test_status, set_up),
 		cmocka_unit_test_setup(test_tasks, set_up),       cmocka_unit_test_setup(test_filters, set_up),
