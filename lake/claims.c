@@ -64,12 +64,12 @@ static const struct lake_question tasks = {
 };
 
 /*
- * ?3: the length of a bucket.  A file of SQLite is of one host, whose name its runs have.  Columns: host, boot id, sum,
- * begin, end, intervals, records, amount.
+ * ?3: the length of a bucket.  A file of SQLite is of one host, whose name its runs have; a run whose own record is not
+ * here yet has none.  Columns: host, boot id, sum, begin, end, intervals, records, amount.
  */
 #define BUCKET            "time_ns / ?3"
 #define BUCKET_CLICKHOUSE "intDiv(time_ns, ?3)"
-#define HOST              "(SELECT CASE count(DISTINCT host) WHEN 1 THEN max(host) ELSE '' END FROM run), ''"
+#define HOST              "(SELECT CASE count(DISTINCT host) WHEN 1 THEN max(host) ELSE '' END FROM run WHERE host <> ''), ''"
 #define IN_TIME           "time_ns > ?1 AND time_ns <= ?2"
 #define NUMBER(name_)     "json_extract(fields, '$.\"" name_ "\"')"
 #define UINT(name_)       "visitParamExtractUInt(fields, '" name_ "')"

@@ -1695,6 +1695,43 @@ static void test_sums_too_large(void **state)
 	lake_report_free(r);
 }
 
+/* A run of which the lake has only a process yet has no host; the file is of the other runs' host nevertheless. */
+static void test_host_of_claims(void **state)
+{
+	const struct lake_claims_query all = { .until_ns = INT64_MAX };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	const struct record_ledger capacity = {
+		.run = skep_mock_text(""),
+		.account = skep_mock_text("cpu"),
+		.item = skep_mock_text("capacity"),
+		.kind = skep_mock_text("reference"),
+		.amount = 8 * 60 * SECOND,
+		.interval_ns = 60 * SECOND,
+	};
+	struct lake_claims *claims = NULL;
+	struct record_process p;
+	struct lake *l = NULL;
+	struct record_run run;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	records_run("run-a", "ended", 1000 * SECOND, &run);
+	records_add_run(b, &run);
+	records_process(1, "run-b", &p);
+	records_add_process(b, &p);
+	skep_mock_batch_add(b, &record_stream_ledger, NULL, 1060 * SECOND, &capacity, NULL);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	if (lake_claims(l, &all, &claims, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	assert_int_equal(claims->n_rows, 1);
+	assert_string_equal(claims->rows[0].host, "node7");
+	lake_claims_free(claims);
+	lake_close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1704,6 +1741,7 @@ int main(void)
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_streams_of_months, set_up),
+		cmocka_unit_test_setup(test_host_of_claims, set_up),
 		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
 		cmocka_unit_test_setup(test_status, set_up),
 		cmocka_unit_test_setup(test_tasks, set_up),       cmocka_unit_test_setup(test_filters, set_up),
