@@ -321,9 +321,9 @@ static struct price_machine machine_of(const struct costing *c, const char *host
 
 		if (strcmp(one->host, host) != 0)
 			continue;
-		m.instance_type = *one->instance_type ? one->instance_type : m.instance_type;
-		m.has.cores = one->cores ? one->cores : m.has.cores;
-		m.has.memory_kib = one->memory_bytes ? one->memory_bytes / 1024 : m.has.memory_kib;
+		m.instance_type = one->instance_type;
+		m.has.cores = one->cores;
+		m.has.memory_kib = one->memory_bytes / 1024;
 	}
 	for (size_t i = 0; i < n && !m.has.cores; i++)
 		m.has.cores = of[i].run->cpus;

@@ -105,11 +105,12 @@ static const struct lake_question sums[] = {
 	[LAKE_MACHINE_GPU_ENERGY] = OF_SENSOR("3", "gpu.device", "fields LIKE '%\"gpu_instance\":-1,%'"),
 };
 
+/* A machine may have become another type between two boots: its newest identity counts, whatever the boot. */
 static const struct lake_question machines = {
 	.sqlite = "SELECT " HOST ", fields FROM record WHERE stream = (SELECT id FROM dict WHERE s = 'host.identity') AND "
-		  "time_ns < ?2 ORDER BY time_ns DESC LIMIT 1",
-	.clickhouse = "SELECT host, boot_id, argMax(fields, time_ns) FROM record FINAL WHERE stream = 'host.identity' AND "
-		      "time_ns < ?2 GROUP BY host, boot_id",
+		  "time_ns < ?2 ORDER BY time_ns DESC, fields DESC LIMIT 1",
+	.clickhouse = "SELECT host, '', fields FROM record FINAL WHERE stream = 'host.identity' AND time_ns < ?2 "
+		      "ORDER BY host, time_ns DESC, fields DESC LIMIT 1 BY host",
 };
 
 /* ---- one row of each ------------------------------------------------------------------ */
@@ -230,8 +231,7 @@ static int add_row(const struct reading *in, const struct lake_rows *rows)
 static int add_machine(const struct reading *in, const struct lake_rows *rows)
 {
 	struct claims *c = in->to;
-	struct lake_machine m = { .host = lake_rows_text(rows, 0, &c->arena),
-				  .boot_id = lake_rows_text(rows, 1, &c->arena) };
+	struct lake_machine m = { .host = lake_rows_text(rows, 0, &c->arena) };
 	const char *bytes, *type;
 	struct lake_machine *list;
 	json_t *fields;
@@ -241,8 +241,8 @@ static int add_machine(const struct reading *in, const struct lake_rows *rows)
 	if (!list)
 		return -ENOMEM;
 	c->answer.machines = list;
-	for (size_t i = 0; m.host && m.boot_id && i < c->answer.n_machines; i++)
-		if (strcmp(list[i].host, m.host) == 0 && strcmp(list[i].boot_id, m.boot_id) == 0)
+	for (size_t i = 0; m.host && i < c->answer.n_machines; i++)
+		if (strcmp(list[i].host, m.host) == 0)
 			return 0; /* of a newer file */
 	bytes = lake_rows_bytes(rows, 2, &n);
 	fields = json_loadb(bytes, n, JSON_ALLOW_NUL, NULL);
@@ -251,7 +251,7 @@ static int add_machine(const struct reading *in, const struct lake_rows *rows)
 	m.cores = (uint64_t)json_integer_value(json_object_get(fields, "system.cpu.logical.count"));
 	m.memory_bytes = (uint64_t)json_integer_value(json_object_get(fields, "system.memory.limit"));
 	json_decref(fields);
-	if (!m.host || !m.boot_id || !m.instance_type)
+	if (!m.host || !m.instance_type)
 		return lake_file_error(in->file, SQLITE_NOMEM);
 	list[c->answer.n_machines++] = m;
 	return 0;
@@ -336,10 +336,7 @@ static int row_order(const void *a, const void *b)
 
 static int machine_order(const void *a, const void *b)
 {
-	const struct lake_machine *x = a, *y = b;
-	const int order = strcmp(x->host, y->host);
-
-	return order ? order : strcmp(x->boot_id, y->boot_id);
+	return strcmp(((const struct lake_machine *)a)->host, ((const struct lake_machine *)b)->host);
 }
 
 int lake_claims(struct lake *l, const struct lake_claims_query *q, struct lake_claims **ret, char *why_text,

@@ -58,8 +58,8 @@ struct lake_machine_row {
 
 /* Its latest identity before until_ns. */
 struct lake_machine {
-	const char *host, *boot_id; /* as above */
-	const char *instance_type;  /* "" */
+	const char *host;          /* as above */
+	const char *instance_type; /* "" */
 	uint64_t cores, memory_bytes; /* 0: not known */
 };
 
@@ -71,7 +71,7 @@ struct lake_claims {
 	size_t n_rows;
 	struct lake_machine_row *rows;     /* by host, sum, start */
 	size_t n_machines;
-	struct lake_machine *machines;     /* by host, boot id */
+	struct lake_machine *machines;     /* by host, which each has once */
 };
 
 /* 0, also when some files cannot be read (lake_unread); -errno with the reason. */

@@ -49,7 +49,7 @@ static struct lake_machine_row rows[] = {
 	{ "n1", "b1", LAKE_MACHINE_ENERGY, T, T + HOUR, 0, 120, 1800000000 },     /* half a kWh */
 	{ "n1", "b1", LAKE_MACHINE_GPU_ENERGY, T, T + HOUR, 0, 120, 900000000 },
 };
-static struct lake_machine machines[] = { { "n1", "b1", "", 8, UINT64_C(32) << 30 } };
+static struct lake_machine machines[] = { { "n1", "", 8, UINT64_C(32) << 30 } };
 
 static struct lake_runs all_runs(void)
 {
@@ -336,7 +336,7 @@ static void random_bill(unsigned turn)
 	}
 	claims.n_rows = 12;
 	for (size_t i = 0; i < 3; i++) {
-		known[i] = (struct lake_machine){ hosts[i], "b", "", 1 + any(200), any(4) ? any(UINT64_C(1) << 42) : 0 };
+		known[i] = (struct lake_machine){ hosts[i], "", 1 + any(200), any(4) ? any(UINT64_C(1) << 42) : 0 };
 		price[i] = (struct price) { .name = "x",
 					    .from_ns = i ? (int64_t)(T + i * HOUR) : 0,
 					    .by_machine = any(2),

@@ -268,6 +268,26 @@ struct of_host {
 	uint64_t cpus, memory;
 };
 
+#define HOST_STREAM(name_, fields_) \
+	{ \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_), \
+		.record_size = sizeof(struct of_host), .n_fields = sizeof(fields_) / sizeof((fields_)[0]), \
+		.fields = (fields_) \
+	}
+
+static void add_identity(struct skep_mock_batch *b, uint64_t at_ns, const char *type, uint64_t cpus)
+{
+	static const struct skep_field fields[] = {
+		SKEP_FIELD(struct of_host, type, "host.type", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+		SKEP_FIELD(struct of_host, cpus, "system.cpu.logical.count", SKEP_T_U64, SKEP_S_GAUGE, "", ""),
+		SKEP_FIELD(struct of_host, memory, "system.memory.limit", SKEP_T_U64, SKEP_S_GAUGE, "By", ""),
+	};
+	static const struct skep_stream stream = HOST_STREAM("host.identity", fields);
+	const struct of_host h = { .type = skep_mock_text(type), .cpus = cpus, .memory = cpus << 31 };
+
+	skep_mock_batch_add(b, &stream, NULL, at_ns, &h, NULL);
+}
+
 /* What hosts report for a bill: the ledger's intervals, energy, the machine. */
 static void add_host(struct skep_mock_batch *b)
 {
@@ -280,21 +300,9 @@ static void add_host(struct skep_mock_batch *b)
 		SKEP_FIELD(struct of_host, energy, "hw.energy", SKEP_T_F64, SKEP_S_DELTA, "J", ""),
 		SKEP_FIELD(struct of_host, cpus, "after", SKEP_T_U64, SKEP_S_DELTA, "J", ""),
 	};
-	static const struct skep_field identity[] = {
-		SKEP_FIELD(struct of_host, type, "host.type", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
-		SKEP_FIELD(struct of_host, cpus, "system.cpu.logical.count", SKEP_T_U64, SKEP_S_GAUGE, "", ""),
-		SKEP_FIELD(struct of_host, memory, "system.memory.limit", SKEP_T_U64, SKEP_S_GAUGE, "By", ""),
-	};
-#define HOST_STREAM(name_, fields_) \
-	{ \
-		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_), \
-		.record_size = sizeof(struct of_host), .n_fields = sizeof(fields_) / sizeof((fields_)[0]), \
-		.fields = (fields_) \
-	}
-	static const struct skep_stream streams[] = { HOST_STREAM("host.sensor", sensor), HOST_STREAM("gpu.device", device),
-						      HOST_STREAM("host.identity", identity) };
+	static const struct skep_stream streams[] = { HOST_STREAM("host.sensor", sensor), HOST_STREAM("gpu.device", device) };
 	static const char *const names[] = { "package-0", "core", "dram", "psys" };
-	struct of_host h = { .type = skep_mock_text("t3.nano"), .cpus = 2, .memory = 1 };
+	struct of_host h = { 0 };
 
 	for (unsigned i = 0; i < 12; i++) {
 		const uint64_t at_ns = (1200 + 100 * (i / 4) + 1) * SECOND;
@@ -318,11 +326,8 @@ static void add_host(struct skep_mock_batch *b)
 
 		skep_mock_batch_add(b, &record_stream_ledger, NULL, l.start_ns + l.interval_ns, &l, NULL);
 	}
-	skep_mock_batch_add(b, &streams[2], NULL, 900 * SECOND, &h, NULL);
-	h.type = skep_mock_text("m5.large");
-	h.cpus = 16;
-	h.memory = UINT64_C(32) << 30;
-	skep_mock_batch_add(b, &streams[2], NULL, 950 * SECOND, &h, NULL);
+	add_identity(b, 900 * SECOND, "t3.nano", 2);
+	add_identity(b, 950 * SECOND, "m5.large", 16);
 }
 
 static void add_losses(struct skep_mock_batch *b)
@@ -494,6 +499,8 @@ static void write_all(struct skep_mock *m)
 		b = skep_mock_batch_new(BATCHES + 1 + (i < 3 ? i : 2), RECORDS_OFFSET);
 		b->batch.host_name = i == 0 ? "other \xc3\xa9" : "testhost";
 		b->batch.boot_id = boots[i == 1];
+		if (i == 1) /* in an earlier boot the machine was smaller; this boot's id is the larger one */
+			add_identity(b, 100 * SECOND, "t3.micro", 1);
 		add_usage(b, i != 1);
 		write_batch(m, b, ++acks);
 	}
