@@ -14,6 +14,8 @@ struct runs_answer {
 	struct lake_runs runs; /* first member: lake_runs_free casts the caller's pointer back */
 	struct arena arena;
 	size_t room;
+	/* JSON lists: runs of older files in which a run of a newer file began; in which a job or a command began */
+	const char *parents, *parents_of_jobs;
 };
 
 static const char sums_of_run[] =
@@ -46,7 +48,23 @@ static int run_sums(struct lake_rows *sums, int64_t row, struct lake_run *r)
 	return err;
 }
 
-/* ?7: enum lake_outcome; ?10: the most rows, -1: all.  The other values are NULL, or 0, when any run matches. */
+/*
+ * ?1, ?2: runs_answer.parents, parents_of_jobs of the files before.  A run begins after its parent: where two files
+ * have them, the run is in the newer file, which is read first.  The lists lack parents that are in the run's own file:
+ * MATCHING looks there itself, by an index.
+ */
+static const struct lake_question parents_elsewhere = {
+	.sqlite = "SELECT json_group_array(parent), json_group_array(parent) FILTER (WHERE job) FROM (SELECT parent, EXISTS "
+		  "(SELECT 1 FROM run WHERE parent_run = parent AND origin IN ('shell', 'command')) AS job FROM (SELECT "
+		  "DISTINCT parent_run AS parent FROM run WHERE parent_run > '') AS p WHERE NOT EXISTS (SELECT 1 FROM run WHERE "
+		  "run = parent AND state <> '') UNION ALL SELECT value, value IN (SELECT value FROM json_each(?2)) FROM "
+		  "json_each(?1))",
+};
+
+/*
+ * ?7: enum lake_outcome; ?10: the most rows, -1: all; ?13, ?14: as ?1, ?2 above.  The other values are NULL, or 0, when
+ * any run matches.
+ */
 #define MATCHING \
 	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) " \
 	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) " \
@@ -54,8 +72,10 @@ static int run_sums(struct lake_rows *sums, int64_t row, struct lake_run *r)
 	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 " \
 	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 " \
 	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END " \
-	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) " \
-	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND NOT " \
+	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) AND " \
+	"r.run NOT IN (SELECT value FROM json_each(?13)) " \
+	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND " \
+	"r.run NOT IN (SELECT value FROM json_each(?14)) AND NOT " \
 	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) " \
 	"ELSE 1 END) "
 #define NEWEST "ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10"
@@ -137,11 +157,28 @@ static int add_run(struct lake_file *f, const struct lake_rows *rows, struct lak
 struct asking {
 	struct runs_answer *answer;
 	const struct lake_runs_query *query;
+	size_t files; /* that are to come; more if some cannot be read */
 };
+
+/* Before an older file is read. 0 or -errno. */
+static int add_parents(struct lake_file *f, struct runs_answer *answer)
+{
+	const struct lake_value values[] = { LAKE_TEXT(answer->parents), LAKE_TEXT(answer->parents_of_jobs) };
+	struct lake_rows rows = { 0 };
+	int err = lake_rows_open(f, &parents_elsewhere, values, sizeof(values) / sizeof(values[0]), &rows);
+
+	while (!err && (err = lake_rows_next(&rows)) > 0) {
+		answer->parents = lake_rows_text(&rows, 0, &answer->arena);
+		answer->parents_of_jobs = lake_rows_text(&rows, 1, &answer->arena);
+		err = answer->parents && answer->parents_of_jobs ? 0 : lake_file_error(f, SQLITE_NOMEM);
+	}
+	lake_rows_close(&rows);
+	return err;
+}
 
 static int add_month(struct lake_file *f, void *arg)
 {
-	const struct asking *asking = arg;
+	struct asking *asking = arg;
 	const struct lake_runs_query *q = asking->query;
 	struct runs_answer *answer = asking->answer;
 	const struct lake_value values[] = {
@@ -157,6 +194,8 @@ static int add_month(struct lake_file *f, void *arg)
 		LAKE_NUMBER(q->limit ? (int64_t)(q->limit - answer->runs.n) : -1),
 		LAKE_NUMBER(q->alive_ns),
 		LAKE_NUMBER(q->sessions),
+		LAKE_TEXT(answer->parents),
+		LAKE_TEXT(answer->parents_of_jobs),
 	};
 	char *sql = f->server ? matching_clickhouse(q) : NULL;
 	const struct lake_question question = { .sqlite = q->within ? matching_within : matching, .clickhouse = sql };
@@ -173,7 +212,9 @@ static int add_month(struct lake_file *f, void *arg)
 		err = add_run(f, &rows, &sums, answer);
 	lake_rows_close(&sums);
 	lake_rows_close(&rows);
-	return err ? err : q->limit && answer->runs.n >= q->limit;
+	if (err || (q->limit && answer->runs.n >= q->limit))
+		return err ? err : 1;
+	return --asking->files == 0 || q->sessions ? 0 : add_parents(f, answer);
 }
 
 int lake_runs(struct lake *l, const struct lake_runs_query *query, struct lake_runs **ret, char *why_text,
@@ -188,7 +229,7 @@ int lake_runs(struct lake *l, const struct lake_runs_query *query, struct lake_r
 		lake_say(&why, "out of memory");
 		return -ENOMEM;
 	}
-	err = lake_each_file(l, &why, add_month, &(struct asking){ answer, &q }, &unread);
+	err = lake_each_file(l, &why, add_month, &(struct asking){ answer, &q, l->n_months }, &unread);
 	if (!err && unread && !answer->runs.n)
 		err = unread; /* no file can be read: why has the message of the last */
 	if (err) {

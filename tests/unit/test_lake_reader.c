@@ -677,6 +677,47 @@ static void test_runs_and_names(void **state)
 	lake_report_free(r);
 }
 
+/* A session and a shell's job of November in which a run of December began are not listed, nor counted by a limit. */
+static void test_parents_of_months(void **state)
+{
+	static const struct {
+		const char *id, *origin, *parent;
+		uint64_t start;
+	} all[] = {
+		{ "old", "command", "", 1 * DAY },
+		{ "session", "session", "", 20 * DAY },
+		{ "sudo", "shell", "", 20 * DAY + SECOND },
+		{ "make", "shell", "", 20 * DAY + 2 * SECOND }, /* a workflow in it hides no job */
+		{ "alone", "session", "", 20 * DAY + 3 * SECOND },
+		{ "below", "command", "session", 22 * DAY },
+		{ "in-sudo", "command", "sudo", 23 * DAY },
+		{ "flow", "workflow", "make", 24 * DAY },
+		{ "new", "command", "", 60 * DAY },
+	};
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct record_process p;
+	struct record_run run;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		records_run(all[i].id, "ended", all[i].start, &run);
+		run.origin = skep_mock_text(all[i].origin);
+		run.parent_run = skep_mock_text(all[i].parent);
+		records_add_run(b, &run);
+		records_process(i, all[i].id, &p);
+		p.cpu_ns = SECOND;
+		records_add_process(b, &p);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_string_equal(FOUND(0), "new flow in-sudo below alone make old ");
+	assert_string_equal(FOUND(.limit = 6), "new flow in-sudo below alone make ");
+	assert_string_equal(FOUND(.limit = 7), "new flow in-sudo below alone make old ");
+	assert_string_equal(FOUND(.sessions = true), "new flow in-sudo below alone make sudo session old ");
+}
+
 struct with_facets {
 	struct record_process p;
 	uint64_t net_rx;
@@ -1741,6 +1782,7 @@ int main(void)
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_streams_of_months, set_up),
+		cmocka_unit_test_setup(test_parents_of_months, set_up),
 		cmocka_unit_test_setup(test_host_of_claims, set_up),
 		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
 		cmocka_unit_test_setup(test_status, set_up),
