@@ -106,10 +106,10 @@ int lake_last_process(struct lake *l, const char *run, const char *boot_id, uint
 static const struct lake_question of_gpus = {
 	.sqlite = "SELECT upid, time_ns, fields, 0 FROM record WHERE stream = (SELECT id FROM dict WHERE s = "
 		  "'process.sample') AND time_ns BETWEEN ?2 AND ?3 AND substr(upid, 1, length(?1)) = ?1 AND "
-		  "fields LIKE '%\"gpu.held_ns\":%' ORDER BY time_ns, upid LIMIT " SEEN_MOST,
+		  "fields LIKE '%\"gpu.held_ns\":%' ORDER BY time_ns, upid, fields LIMIT " SEEN_MOST,
 	.clickhouse = "SELECT upid, time_ns, fields, 0 FROM record FINAL WHERE stream = 'process.sample' AND "
 		      "time_ns BETWEEN ?2 AND ?3 AND substring(upid, 1, length(?1)) = ?1 AND "
-		      "position(fields, '\"gpu.held_ns\":') > 0 ORDER BY time_ns, upid LIMIT " SEEN_MOST,
+		      "position(fields, '\"gpu.held_ns\":') > 0 ORDER BY time_ns, upid, fields LIMIT " SEEN_MOST,
 };
 
 static struct lake_seen *seen_of(struct seen_answer *a, const char *upid)
@@ -125,6 +125,7 @@ static int read_sample(struct lake_file *f, const struct lake_rows *rows, struct
 	size_t n;
 	struct lake_seen *seen;
 	const char *fields;
+	const uint64_t at = (uint64_t)lake_rows_number(rows, 1);
 	uint64_t held, busy;
 
 	fields = lake_rows_bytes(rows, 2, &n);
@@ -137,16 +138,29 @@ static int read_sample(struct lake_file *f, const struct lake_rows *rows, struct
 		return lake_file_error(f, SQLITE_NOMEM);
 	if (!*seen->upid)
 		seen->upid = lake_rows_text(rows, 0, &a->arena);
-	/* fields stay valid: the row is the same */
-	seen->tool = lake_json_text(fields, "\"tool\":", &a->arena);
-	seen->run = lake_json_text(fields, "\"run\":", &a->arena);
+	/* the files come newest first: what an older one has must not replace a later sample */
+	if (at >= seen->last_ns) { /* fields stay valid: the row is the same */
+		seen->tool = lake_json_text(fields, "\"tool\":", &a->arena);
+		seen->run = lake_json_text(fields, "\"run\":", &a->arena);
+		seen->last_ns = at;
+	}
 	if (!seen->upid || !seen->tool || !seen->run)
 		return lake_file_error(f, SQLITE_NOMEM);
 	seen->held |= held > 0;
-	if (busy || !seen->busy)
-		seen->time_ns = (uint64_t)lake_rows_number(rows, 1);
+	/* when it was last busy, else its last sample */
+	if ((busy && !seen->busy) || ((busy || !seen->busy) && at > seen->time_ns))
+		seen->time_ns = at;
 	seen->busy |= busy > 0;
 	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct lake_seen *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return strcmp(x->upid, y->upid);
 }
 
 /* A run's samples are in the file of the month in which it began. */
@@ -177,9 +191,12 @@ int lake_gpu_processes(struct lake *l, const char *boot_id, uint64_t from_ns, ui
 	memcpy(boot, boot_id, strnlen(boot_id, sizeof(boot) - 1));
 	err = lake_each_file(l, &why, read_gpus, &(struct asking){ a, values, sizeof(values) / sizeof(values[0]) },
 			     NULL);
-	if (err)
+	if (err) {
 		lake_seen_list_free(&a->list);
-	else
-		*ret = &a->list;
-	return err;
+		return err;
+	}
+	if (a->list.n)
+		qsort(a->list.one, a->list.n, sizeof(*a->list.one), by_time);
+	*ret = &a->list;
+	return 0;
 }

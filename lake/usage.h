@@ -106,7 +106,8 @@ struct lake_pulses *lake_pulses_free(struct lake_pulses *);
 /* A process, for evidence. */
 struct lake_seen {
 	const char *tool, *upid, *run;
-	uint64_t time_ns; /* it ended then, or was last busy */
+	uint64_t time_ns; /* it ended then, or was last busy; never busy: its last sample */
+	uint64_t last_ns; /* lake_gpu_processes(): its last sample, which has tool and run */
 	bool held, busy;  /* of a GPU */
 };
 struct lake_seen_list {
@@ -117,8 +118,8 @@ struct lake_seen_list {
 int lake_last_process(struct lake *, const char *run, const char *boot_id, uint64_t until_ns,
 		      struct lake_seen_list **ret, char *why, size_t why_size);
 /*
- * What held a GPU of the host or was busy on one in that time: each process once, as of its last sample. boot_id: of
- * the host's machine.  It reads the records of process.sample, so ask for minutes.
+ * What held a GPU of the host or was busy on one in that time: each process once, as of its last sample, by
+ * time_ns, then upid. boot_id: of the host's machine.  It reads the records of process.sample, so ask for minutes.
  */
 int lake_gpu_processes(struct lake *, const char *boot_id, uint64_t from_ns, uint64_t to_ns,
 		       struct lake_seen_list **ret, char *why, size_t why_size);

@@ -24,8 +24,10 @@
 #include "lake/copy.h"
 #include "lake/lake.h"
 #include "lake/status.h"
+#include "lake/usage.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
+#include "tests/unit/usage_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 
@@ -1773,6 +1775,38 @@ static void test_host_of_claims(void **state)
 	lake_close(l);
 }
 
+/* Samples of one process in two files: the later ones say what it ran, whatever file is read first. */
+static void test_gpu_holder_of_months(void **state)
+{
+	const uint64_t december = 21 * DAY;
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct lake_seen_list *seen = NULL;
+	struct lake *l = NULL;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	usage_add_holder(b, december - 60 * SECOND, 7, "", "before", 5, 5);
+	usage_add_holder(b, december - 50 * SECOND, 7, "", "before", 5, 0);
+	usage_add_holder(b, december + 30 * SECOND, 7, "", "after", 5, 0);
+	usage_add_holder(b, december - 40 * SECOND, 8, "", "idle", 5, 0);
+	usage_add_holder(b, december + 40 * SECOND, 8, "", "idle still", 5, 0);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
+	if (lake_gpu_processes(l, SKEP_MOCK_BOOT_ID, RECORDS_OFFSET, INT64_MAX, &seen, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	lake_close(l);
+	assert_int_equal(seen->n, 2);
+	assert_string_equal(seen->one[0].tool, "after");
+	assert_true(seen->one[0].busy && seen->one[0].held);
+	assert_int_equal(seen->one[0].time_ns, (uint64_t)RECORDS_OFFSET + december - 60 * SECOND);
+	assert_string_equal(seen->one[1].tool, "idle still");
+	assert_false(seen->one[1].busy);
+	assert_int_equal(seen->one[1].time_ns, (uint64_t)RECORDS_OFFSET + december + 40 * SECOND);
+	lake_seen_list_free(seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1782,6 +1816,7 @@ int main(void)
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_streams_of_months, set_up),
+		cmocka_unit_test_setup(test_gpu_holder_of_months, set_up),
 		cmocka_unit_test_setup(test_parents_of_months, set_up),
 		cmocka_unit_test_setup(test_host_of_claims, set_up),
 		cmocka_unit_test_setup(test_unread, set_up),       cmocka_unit_test_setup(test_wal_left, set_up),
