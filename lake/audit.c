@@ -47,9 +47,10 @@ static int add_child(struct reading *in, struct lake_file *f, unsigned month, co
 
 	if ((in->n_children & (in->n_children - 1)) == 0) /* full at 0, 1, 2, 4, 8 ... */
 		grown = reallocarray(grown, in->n_children ? 2 * in->n_children : 1, sizeof(c));
+	if (grown) /* the old list is gone, also if a text could not be copied */
+		in->children = grown;
 	if (!grown || !c.key.run || !c.parent)
 		return lake_file_error(f, SQLITE_NOMEM);
-	in->children = grown;
 	in->children[in->n_children++] = c;
 	return 0;
 }
