@@ -52,8 +52,10 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, bool 
 			  "AND NOT " LAKE_RUN_SMALL " ORDER BY start_ns DESC, run DESC LIMIT 1) UNION ALL SELECT * FROM "
 			  "(SELECT id, run, 0, 1, 0, boot_id FROM run WHERE ?2 IS NULL OR uid = ?2 "
 			  "ORDER BY start_ns DESC, run DESC LIMIT 1)",
+		/* a shell's job that is older than the newest run of another origin is not the answer, small or not */
 		.clickhouse = "SELECT 0, run, 1, 0, 0, boot_id FROM (SELECT run, boot_id, start_ns, "
-			      LAKE_RUN_SMALL_CLICKHOUSE " AS small FROM run FINAL) "
+			      LAKE_RUN_SMALL_CLICKHOUSE("start_ns >= (SELECT max(start_ns) FROM run WHERE origin != 'shell')")
+			      " AS small FROM run FINAL) "
 			      "ORDER BY small, start_ns DESC, run DESC LIMIT 1",
 	};
 	/* the newest of that name, and the ids that begin so; x'ff' is behind each text that continues ?1 */
@@ -62,9 +64,10 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, bool 
 			  "AND name = ?1 ORDER BY start_ns DESC, run DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT id, run, "
 			  "run = ?1, 0, 1, boot_id FROM run WHERE (?2 IS NULL OR uid = ?2) AND run BETWEEN ?1 AND ?1 || x'ff' "
 			  "ORDER BY start_ns DESC, run DESC)",
-		.clickhouse = "SELECT 0, run, run = ?1, name = ?1, substring(run, 1, length(?1)) = ?1, boot_id "
-			      "FROM run FINAL WHERE run = ?1 OR name = ?1 OR substring(run, 1, length(?1)) = ?1 "
-			      "ORDER BY start_ns DESC, run DESC",
+		.clickhouse = "SELECT 0, run, whole, named, begins, boot_id FROM (SELECT run, boot_id, start_ns, 0 AS whole, 1 AS "
+			      "named, 0 AS begins FROM run FINAL WHERE name = ?1 ORDER BY start_ns DESC, run DESC LIMIT 1 UNION ALL "
+			      "SELECT run, boot_id, start_ns, run = ?1 AS whole, 0 AS named, 1 AS begins FROM run FINAL WHERE run "
+			      "BETWEEN ?1 AND concat(?1, '\\xff')) ORDER BY start_ns DESC, run DESC",
 	};
 	const struct lake_value values[] = {
 		LAKE_TEXT(which), /* `newest` does not read it */

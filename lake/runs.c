@@ -92,27 +92,30 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 		[LAKE_FAILED] = " AND (exit_code > 0 OR signal != 0)",
 		[LAKE_OK] = " AND exit_code = 0 AND signal = 0",
 	};
-	char limit[48] = "", alive[64] = "", *chosen = NULL, *sql = NULL;
+	char limit[48] = "", alive[64] = "", *asked = NULL, *listed = NULL, *chosen = NULL, *sql = NULL;
 
 	if (q->limit)
 		snprintf(limit, sizeof(limit), "LIMIT %zu", q->limit);
 	if (q->alive_ns)
 		snprintf(alive, sizeof(alive), " AND (end_ns = 0 OR end_ns > %" PRIu64 ")", q->alive_ns);
-	if (asprintf(&chosen,
-		     "FROM run FINAL WHERE start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s%s ORDER BY start_ns DESC, run DESC %s",
-		     q->engine ? " AND engine = ?1" : "", q->pipeline ? " AND pipeline = ?2" : "",
+	if (asprintf(&asked, "start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s", q->engine ? " AND engine = ?1" : "",
+		     q->pipeline ? " AND pipeline = ?2" : "",
 		     q->job ? " AND (job = ?3 OR (boot_id, run) IN (SELECT boot_id, run FROM task FINAL WHERE job = ?3))"
 			    : "",
 		     q->uid ? " AND uid_user = ?4" : "", q->host ? " AND host = ?9" : "",
-		     q->within ? " AND parent_run = ?8" : "", alive, outcomes[q->outcome],
-		     q->sessions ? ""
-				 : " AND NOT (origin = 'session' AND run IN (SELECT parent_run FROM run FINAL)) AND NOT "
-				   "(origin = 'shell' AND run IN (SELECT parent_run FROM run FINAL WHERE origin IN "
-				   "('shell', 'command'))) AND NOT (" LAKE_RUN_SMALL_CLICKHOUSE
-				   " AND (end_ns > 0 OR start_ns > toUInt64(toUInt32(now()) - 10) * 1000000000))",
-		     limit) < 0)
-		return NULL;
-	if (asprintf(&sql,
+		     q->within ? " AND parent_run = ?8" : "", alive, outcomes[q->outcome]) < 0)
+		asked = NULL;
+	if (asked && asprintf(&listed, " AND NOT (origin = 'session' AND run IN (SELECT parent_run FROM run FINAL)) AND NOT "
+				       "(origin = 'shell' AND run IN (SELECT parent_run FROM run FINAL WHERE origin IN "
+				       "('shell', 'command'))) AND NOT (" LAKE_RUN_SMALL_CLICKHOUSE("%s")
+				       " AND (end_ns > 0 OR start_ns > toUInt64(toUInt32(now()) - 10) * 1000000000))",
+			      asked) < 0)
+		listed = NULL;
+	if (listed && asprintf(&chosen, "FROM run FINAL WHERE %s%s ORDER BY start_ns DESC, run DESC %s", asked,
+			       q->sessions ? "" : listed, limit) < 0)
+		chosen = NULL;
+	if (chosen &&
+	    asprintf(&sql,
 		     "SELECT " LAKE_RUN_COLUMNS_CLICKHOUSE ", sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9 "
 		     "FROM (SELECT * %s) AS r ANY LEFT JOIN (SELECT run, boot_id, sum(last) AS sum0, "
 		     "countIf(execed OR state != 'replaced') AS sum1, countIf(exit_code > 0 OR signal != 0) AS sum2, "
@@ -126,6 +129,8 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 		     "USING (run, boot_id) ORDER BY start_ns DESC, run DESC",
 		     chosen, chosen) < 0)
 		sql = NULL;
+	free(asked);
+	free(listed);
 	free(chosen);
 	return sql;
 }
