@@ -19,6 +19,17 @@ static int by_end(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
+/*
+ * The time of a sample in which its process held a GPU whose use is known.  A sample may be longer: it covers the quiet
+ * intervals before it too.
+ */
+static double known_s(const struct lake_progress *p)
+{
+	const double known = (double)p->gpu_known_ns / fmax(1, (double)p->gpu_devices);
+
+	return fmin((double)p->interval_ns, known) / 1e9;
+}
+
 /* The samples of an interval. */
 static struct analysis_gpu gpu_of(const struct lake_progress *const *p, size_t n, double cores)
 {
@@ -28,7 +39,7 @@ static struct analysis_gpu gpu_of(const struct lake_progress *const *p, size_t n
 	for (size_t i = 0; i < n; i++) {
 		const double interval = (double)p[i]->interval_ns;
 
-		g.seconds = p[i]->gpu_known_ns ? fmax(g.seconds, interval / 1e9) : g.seconds;
+		g.seconds = fmax(g.seconds, known_s(p[i]));
 		busy += (double)p[i]->gpu_busy_ns;
 		known += (double)p[i]->gpu_known_ns;
 		devices = p[i]->gpu_known_ns ? fmax(devices, (double)p[i]->gpu_devices) : devices;

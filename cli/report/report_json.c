@@ -693,7 +693,7 @@ static void intervals_out(struct json_stream *o, const struct lake_report *repor
 	list_open(o, "intervals", form);
 	for (size_t i = 0; i < n && !o->err; i++) {
 		json_stream_open(o, NULL, '{');
-		json_stream_time(o, "start", list[i].end_ns > list[i].interval_ns ? list[i].end_ns - list[i].interval_ns : 0);
+		json_stream_time(o, "start", list[i].start_ns);
 		json_stream_number(o, "interval_ns", list[i].interval_ns);
 		if (net)
 			json_stream_number(o, "net_bytes", list[i].net_bytes);

@@ -15,6 +15,7 @@
 
 #include "cli/base/json_out.h"
 #include "cli/report/report.h"
+#include "cli/report/report_intervals.h"
 #include "core/process/records.h"
 #include "tests/unit/reports.h"
 
@@ -88,36 +89,83 @@ static void check_keys(json_t *object, const char *const *keys)
 	}
 }
 
-/* Two processes that skepd looked at 20 ms apart are of one interval; a figure that no probe measured is null. */
+/* A figure that no probe measured is null. */
 static void intervals(void **state)
 {
 	struct reports *r = reports_new("demo", "sh", 8);
-	struct lake_process *p = reports_add(r, 0, "train", "train", 0, 10000, 10);
+	struct lake_process *p = reports_add(r, 0, "train", "train", 0, 40000, 10);
 	struct lake_progress *g;
 	json_t *json;
 
 	(void)state;
-	g = reports_progress(r, p, 0, 5000);
-	g->net_bytes = 100;
+	g = reports_progress(r, p, 0, 20000);
+	g->net_bytes = 400;
 	g->gpu_known_ns = g->interval_ns;
-	g->gpu_busy_ns = 7;
-	g = reports_progress(r, p, 20, 5000);
-	g->net_bytes = 23;
+	g->gpu_busy_ns = 40;
+	g = reports_progress(r, p, 0, 20000);
+	g->net_bytes = 92;
 	g->gpu_busy_ns = 0;
-	reports_progress(r, p, 5000, 5000)->net_bytes = 1;
+	reports_progress(r, p, 20000, 20000)->net_bytes = 4;
 	r->report.run.totals.net_known = true;
-	reports_finish(r, 10000, 0, 0);
+	reports_finish(r, 40000, 0, 0);
 	json = printed(&r->report);
-	assert_int_equal(json_array_size(at(json, "intervals")), 2);
-	assert_int_equal(json_integer_value(at(json, "intervals.0.net_bytes")), 123);
-	assert_int_equal(json_integer_value(at(json, "intervals.0.gpu_busy_ns")), 7);
-	assert_int_equal(json_integer_value(at(json, "intervals.1.net_bytes")), 1);
-	assert_true(json_is_null(at(json, "intervals.1.gpu_busy_ns")));
+	assert_int_equal(json_array_size(at(json, "intervals")), 8);
+	assert_int_equal(json_integer_value(at(json, "intervals.0.interval_ns")), 5 * REPORTS_S);
+	assert_int_equal(json_integer_value(at(json, "intervals.3.net_bytes")), 123);
+	assert_int_equal(json_integer_value(at(json, "intervals.3.gpu_busy_ns")), 10);
+	assert_int_equal(json_integer_value(at(json, "intervals.4.net_bytes")), 1);
+	assert_true(json_is_null(at(json, "intervals.4.gpu_busy_ns")));
 	json_decref(json);
 	r->report.run.totals.net_known = false;
 	json = printed(&r->report);
 	assert_true(json_is_null(at(json, "intervals.0.net_bytes")));
 	json_decref(json);
+	reports_free(r);
+}
+
+/*
+ * A shell that waited for ten minutes ends 300 ms after the downloader's last sample: its long interval leaves the
+ * downloader's rate alone.  The shell began an hour before the run, which it joined.  The last sample has no length.
+ */
+static void intervals_of_own_lengths(void **state)
+{
+	struct reports *r = reports_new("demo", "sh", 8);
+	struct lake_process *p = reports_add(r, 0, "sh", "sh", 0, 600300, 10);
+	struct report_interval *list;
+	struct lake_progress *g;
+	uint64_t sum = 0, busy = 0;
+	size_t n;
+
+	(void)state;
+	g = reports_progress(r, p, 0, 600300);
+	g->net_bytes = 7; /* fewer than intervals */
+	g->interval_ns += 3600 * REPORTS_S;
+	p = reports_add(r, 0, "get", "get", 560000, 600300, 10);
+	reports_progress(r, p, 560000, 20000)->net_bytes = 20000000;
+	g = reports_progress(r, p, 580000, 20000);
+	g->net_bytes = 20000001;
+	g->gpu_known_ns = g->interval_ns;
+	g->gpu_busy_ns = 19999999999;
+	reports_progress(r, p, 600000, 300)->net_bytes = 300000;
+	reports_progress(r, p, 600300, 0)->net_bytes = 11;
+	reports_finish(r, 600300, 0, 0);
+	assert_int_equal(report_intervals(&r->report, &list, &n), 0);
+	assert_int_equal(n, 121);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(list[i].start_ns, r->report.run.start_ns + i * 5 * REPORTS_S);
+		assert_int_equal(list[i].interval_ns, i + 1 < n ? 5 * REPORTS_S : 300 * REPORTS_MS);
+		assert_int_equal(list[i].gpu_known, i >= 116 && i < 120);
+		if (i < 112)
+			assert_in_range(list[i].net_bytes, 0, 1);
+		else if (i < 120)
+			assert_in_range(list[i].net_bytes, 5000000, 5000002);
+		sum += list[i].net_bytes;
+		busy += list[i].gpu_busy_ns;
+	}
+	assert_in_range(list[120].net_bytes, 300011, 300012);
+	assert_int_equal(sum, 7 + 20000000 + 20000001 + 300000 + 11);
+	assert_int_equal(busy, 19999999999);
+	free(list);
 	reports_free(r);
 }
 
@@ -509,7 +557,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forms),     cmocka_unit_test(keys),    cmocka_unit_test(intervals),
-		cmocka_unit_test(books),
+		cmocka_unit_test(books),     cmocka_unit_test(intervals_of_own_lengths),
 		cmocka_unit_test(same_keys), cmocka_unit_test(units),   cmocka_unit_test(success),
 		cmocka_unit_test(killed),    cmocka_unit_test(unended), cmocka_unit_test(losses),
 		cmocka_unit_test(tasks),     cmocka_unit_test(approx),  cmocka_unit_test(bytes),
