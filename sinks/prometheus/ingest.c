@@ -196,6 +196,15 @@ static void add_values(struct row *row, const struct skep_record *r, int64_t tim
 		row->time_ns = time_ns;
 }
 
+/* A record that waited in the spool is older than the row that replaced it. */
+static void make_current(struct row *row)
+{
+	struct plan *p = row->plan;
+
+	if (p->is_info && (!p->info || row->time_ns >= p->info->time_ns))
+		p->info = row;
+}
+
 static bool is_about_a_run(const struct plan *p, const struct skep_record *r)
 {
 	for (uint32_t i = 0, n = skep_fields_count(p->stream); i < n; i++) {
@@ -236,5 +245,6 @@ struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_
 	}
 	if (!g->only_find)
 		add_values(row, r, (int64_t)r->time_ns + g->shift);
+	make_current(row);
 	return row;
 }

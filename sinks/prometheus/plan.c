@@ -212,14 +212,13 @@ static int add_metric(struct store *s, struct plan *p, const struct skep_field *
 
 static int add_count(struct plan *p)
 {
-	bool info = p->spec->flags & METRICS_INFO;
 	struct metric *m = &p->metrics[p->n_metrics];
 
 	*m = (struct metric) {
 		.name = strdup(p->spec->count),
 		.help = strdup(p->spec->count_help),
-		.type = info ? METRIC_GAUGE : METRIC_COUNTER,
-		.adds = !info,
+		.type = p->is_info ? METRIC_GAUGE : METRIC_COUNTER,
+		.adds = !p->is_info,
 		.divisor = 1,
 		.field = METRIC_COUNT,
 		.at = p->n_values,
@@ -275,6 +274,7 @@ static struct plan *plan_new(struct store *s, const struct skep_stream *stream, 
 	 * a detail's reader gets its records itself, and attachment, process and path would make a series of each
 	 * record
 	 */
+	p->is_info = p->spec && (p->spec->flags & METRICS_INFO);
 	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->spec && (p->spec->flags & METRICS_SKIP));
 	if (!p->name || (!p->skip && (plan_labels(p, with_run) || plan_metrics(s, p)))) {
 		plan_free(p);

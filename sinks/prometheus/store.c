@@ -34,6 +34,8 @@ static void row_unlink(struct store *s, struct row *r)
 		r->plan->overflow = NULL;
 	else
 		s->n_series -= r->plan->width;
+	if (r == r->plan->info)
+		r->plan->info = NULL;
 	free(r->values);
 	free(r);
 }
@@ -150,7 +152,7 @@ struct row *store_row(struct store *s, struct plan *p, const char *labels, uint3
 
 	while (r && !(r->hash == hash && r->plan == p && r->labels_len == len && memcmp(r->labels, labels, len) == 0))
 		r = r->hash_next;
-	if (!r && s->n_series + p->width > s->max_series) {
+	if (!r && s->n_series + p->width > s->max_series && !p->is_info) {
 		s->refused++;
 		if (!p->overflow)
 			p->overflow = row_new(s, p, hash_of(s, p, overflow_labels, sizeof(overflow_labels)),
@@ -171,7 +173,7 @@ void store_expire(struct store *s, uint64_t now_ns, uint64_t expire_ns)
 	for (struct plan *p = s->plans; p; p = p->next)
 		for (struct row *r = p->rows, *next; r; r = next) {
 			next = r->next;
-			if (now_ns < r->touched_ns || now_ns - r->touched_ns < expire_ns)
+			if (p->is_info ? r == p->info : now_ns < r->touched_ns || now_ns - r->touched_ns < expire_ns)
 				continue;
 			row_unlink(s, r);
 			s->expired++;

@@ -48,6 +48,7 @@ struct plan {
 	char *name;                       /* name of the stream */
 	char *shape;                      /* the field table as a text: equal texts need one plan */
 	bool skip;
+	bool is_info;                     /* METRICS_INFO */
 	struct plan_label *labels;        /* sorted by name */
 	uint32_t n_labels;
 	struct metric *metrics;
@@ -55,6 +56,8 @@ struct plan {
 	uint32_t n_values; /* number of values in a row */
 	uint32_t width;    /* number of time series in a row */
 	struct row *rows, *overflow;
+	/* METRICS_INFO: the row of the latest record, which does not expire; store_expire() drops the other rows. */
+	struct row *info;
 };
 
 struct row {
@@ -91,11 +94,11 @@ struct plan *store_plan(const struct store *, const char *stream_name);
 bool store_has_name(const struct store *, const char *metric);
 /*
  * Returns the row of these labels, or a new row while there is room, else the plan's overflow row (labels:
- * overflow="true").  NULL: no memory.
+ * overflow="true").  A plan of METRICS_INFO has room always: it has one row.  NULL: no memory.
  */
 struct row *store_row(struct store *, struct plan *, const char *labels, uint32_t len, uint64_t now_ns,
 		      int64_t realtime_ns);
-/* Drops the rows without a record in the last expire_ns. */
+/* Drops the rows without a record in the last expire_ns, and replaced rows of METRICS_INFO. */
 void store_expire(struct store *, uint64_t now_ns, uint64_t expire_ns);
 
 #endif

@@ -12,7 +12,7 @@
 #define METRICS_SUM       2u  /* adds up gauges of records of the same time */
 #define METRICS_UP_DOWN   4u  /* a delta may be negative: the sum is a gauge */
 #define METRICS_NO_VALUES 8u  /* only the count of records */
-#define METRICS_INFO      16u /* the count is a gauge, always 1 */
+#define METRICS_INFO      16u /* the count is a gauge, always 1, with the labels of the latest record */
 #define METRICS_NO_CONTEXT 64u /* no labels of the process that the record is about */
 #define METRICS_NOT_RUNS  32u /* skips records about a run: the records about the host include their values */
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPEAT_MS 60000
+
 int writer_init(struct writer *w, uint64_t max_series)
 {
 	int err = store_init(&w->store, max_series);
@@ -192,11 +194,30 @@ uint32_t writer_part_records(const struct writer *w, size_t from, size_t to)
 	return n;
 }
 
+/*
+ * Prometheus forgets a series 5 minutes after its last sample, and the record of a METRICS_INFO row comes once.  So a
+ * request repeats it each minute, at the time of its latest record.
+ */
+static int repeat_infos(struct writer *w, int64_t time_ms)
+{
+	int err = 0;
+
+	for (const struct plan *p = w->store.plans; p && !err; p = p->next) {
+		if (!p->info || time_ms < (int64_t)p->info->sent_ms + REPEAT_MS)
+			continue;
+		err = add_point(w, p->info, time_ms, false);
+		if (!err)
+			w->points[w->n_points - 1].records = 0;
+	}
+	return err;
+}
+
 int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns, int64_t realtime_ns,
 		  uint64_t expire_ns)
 {
 	bool again = is_part_of_last(w, b->key);
 	uint64_t dropped = w->store.dropped;
+	int64_t latest_ms = 0;
 	int err = 0;
 
 	w->batches++;
@@ -234,8 +255,11 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 		if (!row)
 			continue;
 		w->records++;
+		latest_ms = real / 1000000 > latest_ms ? real / 1000000 : latest_ms;
 		err = note(w, row, real / 1000000);
 	}
+	if (!err && w->n_points)
+		err = repeat_infos(w, latest_ms);
 	if (!err)
 		err = put_in_order(w);
 	return err ? err : writer_part(w, 0, w->n_points);

@@ -443,6 +443,62 @@ static void test_any_stream(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+struct identity {
+	struct skep_str version;
+};
+static const struct skep_field identity_fields[] = {
+	SKEP_FIELD(struct identity, version, "os.version", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+};
+static const struct skep_stream identity_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "host.identity",
+	.record_size = sizeof(struct identity),
+	.n_fields = 1,
+	.fields = identity_fields,
+};
+
+static void send_identity(struct skep_mock *m, const char *version, uint64_t time_ns)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct identity i = { .version = skep_mock_text(version) };
+
+	skep_mock_batch_add(b, &identity_stream, NULL, time_ns, &i, NULL);
+	send_batch(m, b);
+}
+
+/* The host's identity outlives `expire`, and a newer identity replaces it. */
+static void test_info(void **state)
+{
+	double cpu = 0;
+	struct skep_mock m;
+	unsigned n = 1;
+
+	(void)state;
+	begin(&m, "100", "1s");
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	send_batch(&m, processes(0, 1000, &cpu)); /* no room is left */
+	send_identity(&m, "12", 10 * SECOND);
+	for (int i = 0; n && i < 1000; i++) {
+		usleep(20000);
+		scrape(&m);
+		sum_of("skep_process_images_total", NULL, NULL, &n);
+	}
+	assert_int_equal(n, 0);
+	assert_true(sum_of("skep_host_info", "os_version=\"12\"", NULL, &n) == 1);
+	send_identity(&m, "13", 20 * SECOND);
+	send_identity(&m, "12", 15 * SECOND); /* from the spool */
+	scrape(&m);
+	assert_true(sum_of("skep_host_info", "os_version=\"13\"", NULL, &n) == 1);
+	assert_true(sum_of("skep_host_info", NULL, NULL, &n) == 1);
+	assert_true(sum_of("skep_exporter_series", NULL, NULL, &n) == 1);
+	send_identity(&m, "12", 30 * SECOND);
+	scrape(&m);
+	assert_true(sum_of("skep_host_info", "os_version=\"12\"", NULL, &n) == 1);
+	assert_true(sum_of("skep_host_info", NULL, NULL, &n) == 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_bounds(void **state)
 {
 	double cpu = 0;
@@ -692,7 +748,7 @@ static void test_chosen_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_carried), cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_carried), cmocka_unit_test(test_findings),      cmocka_unit_test(test_info),
 		cmocka_unit_test(test_names),   cmocka_unit_test(test_counters),      cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_older_boot),    cmocka_unit_test(test_any_stream),
 		cmocka_unit_test(test_clients), cmocka_unit_test(test_chosen_labels), cmocka_unit_test(test_listen),

@@ -264,6 +264,73 @@ static void test_age(void **state)
 	writer_free(&w);
 }
 
+struct identity {
+	struct skep_str version;
+};
+static const struct skep_field identity_fields[] = {
+	SKEP_FIELD(struct identity, version, "os.version", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+};
+static const struct skep_stream identity_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "host.identity",
+	.record_size = sizeof(struct identity),
+	.n_fields = 1,
+	.fields = identity_fields,
+};
+
+/* A batch with an identity of the host (NULL: with a record of another stream) of that second. */
+static struct skep_mock_batch *identity_at(const char *version, uint64_t s)
+{
+	struct skep_mock_batch *b = batch_of("", s - 1000, version ? 0 : 1);
+	struct identity i = { .version = skep_mock_text(version ? version : "") };
+
+	snprintf(b->key, sizeof(b->key), "k:%u", (unsigned)s);
+	b->batch.key = b->key;
+	if (version)
+		skep_mock_batch_add(b, &identity_stream, NULL, s * SECOND, &i, NULL);
+	else
+		b->records[0]->time_ns = s * SECOND;
+	return b;
+}
+
+/* The identity's record comes once: requests repeat it each minute, and only the newest identity. */
+static void test_info(void **state)
+{
+	static const struct {
+		uint64_t s;
+		const char *version;
+		unsigned samples; /* of the identity */
+	} batches[] = {
+		{ 1000, "12", 1 }, { 1030, NULL, 0 }, { 1060, NULL, 1 }, { 1100, NULL, 0 },  { 1120, NULL, 1 },
+		{ 1800, NULL, 1 }, { 1810, "13", 1 }, { 1869, NULL, 0 }, { 1870, NULL, 1 }, { 1930, NULL, 1 },
+	};
+	struct writer w;
+	unsigned n;
+
+	(void)state;
+	begin(&w);
+	for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+		struct skep_mock_batch *b = identity_at(batches[i].version, batches[i].s);
+
+		assert_int_equal(writer_encode(&w, &b->batch, batches[i].s * SECOND, NOW, 300 * SECOND), 0);
+		assert_int_equal(writer_part_records(&w, 0, w.n_points), 1);
+		skep_mock_batch_free(b);
+		read_request(&w);
+		total("skep_host_info", &n);
+		if (n != batches[i].samples)
+			fail_msg("%u series at %u s", n, (unsigned)batches[i].s);
+		for (unsigned k = 0; k < n_all; k++)
+			if (strstr(all[k].labels, "skep_host_info,")) {
+				assert_non_null(strstr(all[k].labels, i < 6 ? "=12," : "=13,"));
+				assert_int_equal(all[k].n, 1);
+				assert_true(all[k].last == 1);
+				assert_int_equal(all[k].last_ms - RECORDS_OFFSET / 1000000, batches[i].s * 1000);
+			}
+	}
+	writer_free(&w);
+}
+
 struct hist_record {
 	struct skep_hist h;
 	struct skep_str zone;
@@ -626,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_info),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_refused_samples),
 		cmocka_unit_test(test_page),
