@@ -37,6 +37,30 @@ static int weight(uint32_t result)
 	return result < sizeof(weights) / sizeof(weights[0]) ? weights[result] : 0;
 }
 
+/*
+ * The records of which the receiver refused everything: span, points and log record.  A receiver that refuses a part of
+ * a request says how many items, but not which: the sink takes records that are in no other signal first.
+ */
+static uint32_t records_lost(const struct flight *f)
+{
+	uint64_t left[SIGNALS], lost = 0;
+
+	for (int s = 0; s < SIGNALS; s++)
+		left[s] = f->parts[s].state == PART_REFUSED ? UINT64_MAX : f->parts[s].refused;
+	for (unsigned set = 1; set < SIGNAL_SETS; set++) {
+		uint64_t n = f->n_records[set];
+
+		for (int s = 0; s < SIGNALS; s++)
+			if (set & 1u << s && left[s] < n)
+				n = left[s];
+		for (int s = 0; s < SIGNALS; s++)
+			if (set & 1u << s && left[s] != UINT64_MAX)
+				left[s] -= n;
+		lost += n;
+	}
+	return (uint32_t)lost;
+}
+
 /* Answers the batch after the last of its requests has an answer. */
 void flight_over(struct flight *f)
 {
@@ -63,13 +87,14 @@ void flight_over(struct flight *f)
 	 */
 	f->answer.result = n[PART_REFUSED] && !n[PART_TAKEN] ? SKEP_BATCH_REJECT : SKEP_BATCH_ACK;
 	f->answer.retry_after_ns = 0;
-	f->answer.rejected = 0;
-	if (f->answer.result == SKEP_BATCH_ACK)
-		f->answer.rejected = refused < f->batch->n ? (uint32_t)refused : f->batch->n;
+	f->answer.rejected = f->answer.result == SKEP_BATCH_ACK ? records_lost(f) : 0;
 	if (refused)
 		memcpy(f->why, f->why_refused, sizeof(f->why));
 	else
 		f->why[0] = '\0';
+	/* the plugin host logs refused records, and the reason with them */
+	if (refused && f->answer.result == SKEP_BATCH_ACK && !f->answer.rejected)
+		o->host->log(o->inst, SKEP_LOG_WARNING, "%s; other signals have the records", f->why);
 	if (o->refused)
 		o->host->counter_add(o->refused, refused);
 	flight_answer(f, FLIGHT_FREE);

@@ -175,6 +175,7 @@ static void encode(void *arg)
 	if (!f->err)
 		f->err = encoder_batch(&o->encoder, f->batch, !f->was_summed);
 	f->left_out = o->encoder.spans_left_out;
+	memcpy(f->n_records, o->encoder.n_records, sizeof(f->n_records));
 	for (int s = 0; s < SIGNALS && !f->err; s++)
 		f->err = keep_part(o, f, (enum signal)s);
 }

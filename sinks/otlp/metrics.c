@@ -233,6 +233,7 @@ int metrics_add(struct metrics *m, const struct skep_record *r, const struct vie
 			err = count_point(p, &p->points[i], &g->values[i], r->data, add);
 	if (now_ns > g->last_ns)
 		g->last_ns = now_ns;
+	m->added++;
 	if (!g->touched) {
 		g->touched = true;
 		g->next_touched = p->touched;

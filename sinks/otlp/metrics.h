@@ -17,6 +17,7 @@ struct metrics {
 	size_t n_plans, last;
 	uint64_t interval_ns; /* the period of a record that has no begin */
 	bool by_run;          /* the run's id is an attribute of the points */
+	uint64_t added;       /* records that metrics_add() has added to a group */
 	char boot_id[37];     /* boot id of the latest batch */
 	int64_t offset_ns;    /* realtime offset of the latest batch */
 };

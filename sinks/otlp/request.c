@@ -197,12 +197,14 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 		pb_reset(&e->out[s]);
 		e->n_out[s] = 0;
 	}
+	memset(e->n_records, 0, sizeof(e->n_records));
 	e->n_items = 0;
 	e->spans_left_out = 0;
 	e->boot_id = b->boot_id;
 	metrics_clock(&e->metrics, b->boot_id, b->realtime_offset_ns);
 	for (uint32_t i = 0; i < b->n && !err; i++) {
 		struct item item = { .record = b->records[i], .order = i };
+		const uint64_t added = e->metrics.added;
 
 		if (!view_of(e->views, b->records[i], &item.view))
 			return -ENOMEM;
@@ -210,6 +212,8 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 			err = metrics_add(&e->metrics, b->records[i], &item.view, b->realtime_offset_ns, count);
 		if (!err)
 			err = sort_out(e, &item, count);
+		e->n_records[(item.span ? 1u << SIGNAL_TRACES : 0) | (item.event ? 1u << SIGNAL_LOGS : 0) |
+			     (e->metrics.added > added ? 1u << SIGNAL_METRICS : 0)]++;
 	}
 	if (err)
 		return err;

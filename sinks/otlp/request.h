@@ -9,6 +9,7 @@
 #include "sinks/otlp/runs.h"
 
 enum signal { SIGNAL_TRACES = 0, SIGNAL_METRICS, SIGNAL_LOGS, SIGNALS };
+#define SIGNAL_SETS (1 << SIGNALS) /* the number of sets of signals; a set has the bits 1 << enum signal */
 extern const char *const signal_names[SIGNALS]; /* "traces" ... */
 
 /* A record that becomes a span, an event, or both. */
@@ -43,6 +44,7 @@ struct encoder {
 	/* the result */
 	struct pb out[SIGNALS]; /* empty: nothing to send */
 	uint32_t n_out[SIGNALS];
+	uint32_t n_records[SIGNAL_SETS]; /* number of records, by the set of signals that have the record */
 	uint64_t spans_left_out; /* spans omitted beyond spans_most */
 };
 

@@ -52,6 +52,7 @@ struct flight {
 	int err;          /* error of the encoding */
 	size_t largest;   /* size of a body over the limit, before compression; 0: no body is too large */
 	uint64_t left_out;
+	uint32_t n_records[SIGNAL_SETS]; /* as in struct encoder */
 	struct part parts[SIGNALS];
 	unsigned n_sent;       /* requests that have no answer yet */
 	struct skep_batch_answer answer; /* the combined answer of the parts so far */

@@ -686,13 +686,13 @@ static void lies(void **state)
 }
 
 /*
- * The receiver answers 400 to one signal: that signal's records are lost, the others have arrived. To all: the sink
- * rejects the batch with the receiver's message.
+ * The receiver answers 400 to one signal: only records that are in no other signal are lost. To all: the sink rejects
+ * the batch with the receiver's message.
  */
 static void refused(void **state)
 {
 	static const uint8_t body[] = { 0x08, 0x03, 0x12, 0x04, 'b', 'a', 0x01, 'd' };
-	struct skep_mock_batch *b = batch(1, NULL), *c = batch(2, NULL);
+	struct skep_mock_batch *b = batch(1, NULL), *c = batch(2, NULL), *d = batch(3, NULL);
 	struct skep_mock m;
 
 	(void)state;
@@ -700,8 +700,16 @@ static void refused(void **state)
 	answer_with(SIGNAL_TRACES, 1, 400, NULL, body, sizeof(body));
 	offer(&m, b);
 	assert_int_equal(m.acks, 1);
-	assert_int_equal(m.answer.rejected, 1);
+	assert_int_equal(m.answer.rejected, 0);
+	assert_int_equal(skep_mock_counter(&m, "refused"), 1);
 	assert_string_equal(m.why, "traces: HTTP 400: ba d");
+	/* the tool's sample has points only; the process has a span and an event, which arrived */
+	answer_with(SIGNAL_METRICS, 1, 400, NULL, body, sizeof(body));
+	offer(&m, d);
+	assert_int_equal(m.acks, 2);
+	assert_int_equal(m.answer.rejected, 1);
+	assert_true(skep_mock_counter(&m, "refused") > 3);
+	assert_int_equal(skep_mock_counter(&m, "spans"), 1);
 	for (int s = 0; s < SIGNALS; s++)
 		answer_with((enum signal)s, 1, 400, NULL, body, sizeof(body));
 	offer(&m, c);
@@ -710,6 +718,7 @@ static void refused(void **state)
 	assert_non_null(strstr(m.why, "HTTP 400: ba d"));
 	skep_mock_batch_free(b);
 	skep_mock_batch_free(c);
+	skep_mock_batch_free(d);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
