@@ -131,7 +131,8 @@ static int kafka_start(struct skep_instance *i, void *state)
 
 	k->messages = k->host->counter(i, "messages", "messages that brokers have persisted");
 	k->refused = k->host->counter(i, "refused", "records that brokers refuse for good, or that are too large");
-	k->renewals = k->host->counter(i, "renewals", "producers replaced after a fatal error");
+	k->renewals = k->host->counter(i, "renewals", "producers replaced, after a fatal error or because a file of "
+						      "properties has changed");
 	return producer_open(k);
 }
 
@@ -282,7 +283,7 @@ static bool send_next(struct kafka_slot *s)
 	return false;
 }
 
-/* Answers each batch whose produced messages librdkafka has all reported. Replaces a failed producer when idle. */
+/* Answers each batch whose produced messages librdkafka has all reported. Replaces a failed or stale producer. */
 void kafka_check_slots(struct kafka *k)
 {
 	char why[16]; /* rd_kafka_fatal_error() wants a buffer; answer() reports the text */
@@ -294,7 +295,7 @@ void kafka_check_slots(struct kafka *k)
 			answer(k, s);
 	}
 	if (is_idle(k) && !k->renewing &&
-	    (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why)))))
+	    (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why))) || producer_is_stale(k)))
 		producer_renew(k);
 }
 
@@ -345,7 +346,10 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 	if ((again && s->singly && !is_idle(k)) || goes_singly(k))
 		return k->host->fail(i, -EAGAIN,
 				     "a batch of which messages were refused is sent one by one, and alone");
-	if (!k->producer) {
+	/* messages in flight would have no delivery report after their producer's end */
+	if (producer_is_stale(k) && !is_idle(k))
+		return k->host->fail(i, -EAGAIN, "a file of properties has changed; the batches in flight go first");
+	if (!k->producer || k->stale) {
 		kafka_check_slots(k);
 		if (!k->producer)
 			return k->host->fail(i, -EAGAIN, "the producer is being replaced");

@@ -73,6 +73,9 @@ struct kafka {
 	bool all_down;        /* librdkafka lost every broker at some time since the last submit() */
 	/* The producer received a message. The sink does not replace a producer that fails before its first message. */
 	bool used;
+	uint64_t files;       /* properties_files(), from before the producer was made */
+	uint64_t look_ns;     /* when the sink looks at these files again, by skep_boot_ns() */
+	bool stale;           /* a file has changed: the sink accepts no batch, and replaces the producer when idle */
 	rd_kafka_t *old;      /* the previous producer, until a worker has closed it */
 	rd_kafka_resp_err_t trouble; /* why no broker accepts it: authentication, TLS; 0: unknown */
 	char trouble_text[256];
@@ -84,11 +87,18 @@ struct kafka {
 int producer_open(struct kafka *); /* reports an error by host->fail() */
 void producer_stop(struct kafka *); /* call it from stop() */
 void producer_close(struct kafka *);
-/* Replaces a producer that failed for good (rd_kafka_fatal_error). Call it while no batch is in flight. */
+/* Replaces a producer that failed for good (rd_kafka_fatal_error) or is stale. Call it while no batch is in flight. */
 void producer_renew(struct kafka *);
+/*
+ * True when a file that the properties name has changed since the producer was made, which read it then.  Looks at the
+ * files every five minutes, and at each call while no broker accepts the producer.
+ */
+bool producer_is_stale(struct kafka *);
 
 /* properties.c: builds the configuration. On error returns NULL after host->fail(), and sets *ret_err. */
 rd_kafka_conf_t *properties_new(const struct kafka *, int *ret_err);
+/* Another number after one of the properties' files was replaced or written; 0: one is missing or empty, for now. */
+uint64_t properties_files(const struct kafka *);
 
 /* message.c: encodes and produces messages, on a worker. */
 int message_encode(struct kafka_slot *); /* encodes all messages of the batch, as undelivered; -ENOMEM */

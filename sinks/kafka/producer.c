@@ -3,12 +3,15 @@
  * Owns librdkafka's handle: opens and closes the producer, reads its delivery reports on the loop, and passes its log
  * lines to the plugin host's log.
  */
+#include <skep/clock.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "sinks/kafka/kafka.h"
+
+#define LOOK_NS UINT64_C(300000000000)
 
 static void report_cb(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 {
@@ -65,6 +68,10 @@ static int handle_new(struct kafka *k)
 	char why[512];
 	int err = 0;
 
+	/* before the files are read: the next look finds a change that comes between */
+	k->files = properties_files(k);
+	k->look_ns = skep_boot_ns() + LOOK_NS;
+	k->stale = false;
 	c = properties_new(k, &err);
 	if (!c)
 		return err;
@@ -164,8 +171,24 @@ static void renew_done(struct skep_instance *i, void *arg)
 	k->renewing = false;
 	if (k->producer)
 		return;
-	if (handle_new(k) != 0) /* the same configuration was valid before, so memory or threads are short */
+	/* the same configuration was valid before: memory or threads are short, or a file is wrong now */
+	if (handle_new(k) != 0)
 		k->host->log(i, SKEP_LOG_ERROR, "no new producer can be made; it is tried again with the next batch");
+}
+
+bool producer_is_stale(struct kafka *k)
+{
+	const uint64_t now_ns = skep_boot_ns();
+	uint64_t files;
+
+	if (k->stale || !k->producer || (!k->trouble && now_ns < k->look_ns))
+		return k->stale;
+	k->look_ns = now_ns + LOOK_NS;
+	files = properties_files(k);
+	k->stale = files && files != k->files;
+	if (k->stale)
+		k->host->log(k->inst, SKEP_LOG_INFO, "a file of the option properties has changed: reading it again");
+	return k->stale;
 }
 
 void producer_renew(struct kafka *k)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sinks/kafka/kafka.h"
 
@@ -51,6 +52,46 @@ static int value_of(const struct kafka *k, const char *name, const char *text, c
 		return k->host->fail(k->inst, -ENOMEM, "out of memory");
 	*ret_value = value;
 	return 0;
+}
+
+static bool ends_with(const char *s, size_t n, const char *end)
+{
+	size_t len = strlen(end);
+
+	return n >= len && memcmp(s + n - len, end, len) == 0;
+}
+
+/* The file that a property names: "name=file:PATH", "ssl.ca.location=PATH", "sasl.kerberos.keytab=PATH"; or NULL. */
+static const char *file_of(const char *property)
+{
+	const char *equals = strchr(property, '=');
+	size_t n = equals ? (size_t)(equals - property) : 0;
+
+	if (!equals)
+		return NULL;
+	if (strncmp(equals + 1, "file:", 5) == 0)
+		return equals + 6;
+	return ends_with(property, n, ".location") || ends_with(property, n, ".keytab") ? equals + 1 : NULL;
+}
+
+uint64_t properties_files(const struct kafka *k)
+{
+	uint64_t sum = 1;
+	struct stat st;
+
+	for (const char **p = k->properties; p && *p; p++) {
+		const char *path = file_of(*p);
+
+		if (!path)
+			continue;
+		if (stat(path, &st) != 0 || st.st_size == 0)
+			return 0;
+		sum = sum * 31 + st.st_dev;
+		sum = sum * 31 + st.st_ino;
+		sum = sum * 31 + (uint64_t)st.st_size;
+		sum = sum * 31 + (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	}
+	return sum ? sum : 1;
 }
 
 static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, const char *name, const char *value)

@@ -566,6 +566,105 @@ static void test_fatal(void **state)
 	skep_mock_batch_free(c);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Waits for the new producer. */
+static void renewed(struct skep_mock *m, unsigned times)
+{
+	const struct kafka *k = m->state;
+
+	for (int tries = 0; (!k->producer || k->stale) && tries < 3000; tries++) {
+		skep_mock_poll(m, 10);
+		skep_mock_settle(m);
+	}
+	assert_non_null(k->producer);
+	assert_int_equal(skep_mock_counter(m, "renewals"), times);
+}
+
+/* A file of the properties is replaced: a new producer reads it, and each record arrives once. */
+static void test_rotated(void **state)
+{
+	char path[] = "/tmp/skep-kafka-XXXXXX", property[64], now[16];
+	struct skep_mock_batch *b[3];
+	struct skep_mock m;
+	struct kafka *k;
+	int fd = mkstemp(path);
+	size_t size;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	write_file(path, "one");
+	snprintf(property, sizeof(property), "client.rack=file:%s", path);
+	for (unsigned i = 0; i < 3; i++)
+		b[i] = batch_of(i + 1, i * 100, 100);
+	begin(&m, NULL, NULL, (const char *const[]){ property, NULL });
+	k = m.state;
+	k->look_ns = 0; /* no change: no new producer */
+	assert_int_equal(skep_mock_submit(&m, &b[0]->batch), 0);
+	write_file(path, "second");
+	k->look_ns = 0;
+	assert_int_equal(skep_mock_submit(&m, &b[1]->batch), -EAGAIN); /* the first batch is in flight */
+	assert_int_equal(skep_mock_counter(&m, "renewals"), 0);
+	for (int i = 0; !m.acks && i < 3000; i++) {
+		skep_mock_poll(&m, 10);
+		skep_mock_settle(&m);
+	}
+	assert_int_equal(m.acks, 1);
+	renewed(&m, 1);
+	assert_true(offer(&m, b[1]));
+	write_file(path, ""); /* half-replaced */
+	k->look_ns = 0;
+	assert_false(producer_is_stale(k));
+	write_file(path, "the third");
+	assert_false(producer_is_stale(k)); /* not yet, ... */
+	k->trouble = RD_KAFKA_RESP_ERR__AUTHENTICATION;
+	assert_int_equal(skep_mock_submit(&m, &b[2]->batch), -EAGAIN); /* ... but at once after a refusal */
+	renewed(&m, 2);
+	assert_true(offer(&m, b[2]));
+	size = sizeof(now);
+	assert_int_equal(rd_kafka_conf_get(rd_kafka_conf(k->producer), "client.rack", now, &size), RD_KAFKA_CONF_OK);
+	assert_string_equal(now, "the third");
+	assert_int_equal(skep_mock_end(&m), 0);
+	unlink(path);
+	consume();
+	check(300, 1);
+	for (unsigned i = 0; i < 3; i++)
+		skep_mock_batch_free(b[i]);
+}
+
+/* librdkafka itself reads what these properties name. */
+static void test_files(void **state)
+{
+	const char *properties[] = { "sasl.username=x", "ssl.ca.location=/dev/null/x", NULL };
+	struct kafka k = { .properties = properties };
+	char path[] = "/tmp/skep-kafka-XXXXXX", property[64];
+	uint64_t before;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(properties_files(&k), 0);
+	snprintf(property, sizeof(property), "ssl.certificate.location=%s", path);
+	properties[1] = property;
+	assert_int_equal(properties_files(&k), 0);
+	write_file(path, "pem");
+	before = properties_files(&k);
+	assert_int_not_equal(before, 0);
+	assert_int_equal(properties_files(&k), before);
+	write_file(path, "other pem");
+	assert_int_not_equal(properties_files(&k), before);
+	unlink(path);
+}
+
 static void test_options(void **state)
 {
 	char folder[] = "/tmp/skep-kafka-XXXXXX", fifo[64], fifo_property[96];
@@ -644,6 +743,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test_setup(test_records, set_up),
 		cmocka_unit_test_setup(test_carried, set_up),
 		cmocka_unit_test_setup(test_batches, set_up),
@@ -658,6 +758,7 @@ int main(void)
 		cmocka_unit_test_setup(test_forbidden, set_up),
 		cmocka_unit_test_setup(test_forbidden_producer, set_up),
 		cmocka_unit_test_setup(test_fatal, set_up),
+		cmocka_unit_test_setup(test_rotated, set_up),
 		cmocka_unit_test_setup(test_stop_does_not_wait, set_up),
 	};
 
