@@ -264,6 +264,17 @@ bool request_token_equal(const char *given, const char *token)
 	return differ == 0;
 }
 
+const char *request_below(const char *path, const char *folder)
+{
+	char given[REQUEST_TOKEN + 1];
+
+	if (strlen(path) < REQUEST_TOKEN + 2 || path[0] != '/' || path[REQUEST_TOKEN + 1] != '/')
+		return NULL;
+	memcpy(given, path + 1, REQUEST_TOKEN);
+	given[REQUEST_TOKEN] = '\0';
+	return request_token_equal(given, folder) ? path + REQUEST_TOKEN + 1 : NULL;
+}
+
 bool request_token(const char *cookie, const char *name, const char *authorization, const char *token)
 {
 	const size_t n = strlen(name);

@@ -10,7 +10,7 @@
 
 #define REQUEST_WORDS 24  /* of a command line */
 #define REQUEST_TEXT  256 /* bytes of a value, its NUL included: more is refused */
-#define REQUEST_TOKEN 32  /* hexadecimal digits of a token */
+#define REQUEST_TOKEN 32  /* hexadecimal digits of a token, and of the folder of the pages */
 
 /* A value of the query, decoded. */
 struct request_value {
@@ -43,6 +43,12 @@ bool request_host(const char *host, const char *const *names);
  * page: a request for the page itself, to which other sites may have a link.
  */
 bool request_origin(const char *origin, const char *fetch_site, const char *host, bool tls, bool page);
+/*
+ * "/api/runs" of "/FOLDER/api/runs", a part of path; NULL: path is not below this folder.  folder: REQUEST_TOKEN digits.
+ * Compares in constant time: a server that knew the folder could lead a browser to its own folder of that name, and
+ * would receive the cookie.
+ */
+const char *request_below(const char *path, const char *folder);
 /* Compares in constant time. token: REQUEST_TOKEN digits. given: NULL: none. */
 bool request_token_equal(const char *given, const char *token);
 /* Is the token in this Cookie header under this name, or in this Authorization header ("Bearer TOKEN")? */

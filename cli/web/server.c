@@ -24,6 +24,8 @@
 #include "cli/web/stream.h"
 #include "cli/web/worker.h"
 
+#define COOKIE "skep" /* its name; each server's has a path of its own */
+
 static struct {
 	__typeof__(MHD_start_daemon) *start_daemon;
 	__typeof__(MHD_stop_daemon) *stop_daemon;
@@ -230,7 +232,7 @@ static enum MHD_Result answer_stream(struct server *s, struct MHD_Connection *c,
 {
 	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	const char *last = lib.lookup(c, MHD_HEADER_KIND, "Last-Event-ID");
-	struct stream_options o = { .folder = s->o->folder, .client = info->connect_fd, .had = last ? last : had };
+	struct stream_options o = { .folder = s->o->lake_folder, .client = info->connect_fd, .had = last ? last : had };
 	struct MHD_Response *r;
 	struct stream *stream;
 	char why[256], *end;
@@ -288,31 +290,44 @@ static enum MHD_Result answer_api(struct server *s, struct MHD_Connection *c, co
 	}
 }
 
-static enum MHD_Result answer_asset(struct server *s, struct MHD_Connection *c, const struct web_asset *asset,
-				    bool give_cookie)
+static enum MHD_Result answer_asset(struct MHD_Connection *c, const struct web_asset *asset)
 {
 	struct MHD_Response *r =
 		lib.response_of_buffer(asset->len, (void *)(uintptr_t)asset->data, MHD_RESPMEM_PERSISTENT);
-	char cookie[256];
 
-	if (r && give_cookie) {
-		snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", s->o->cookie, s->o->token,
-			 s->o->key ? "; Secure" : "");
-		lib.add_header(r, "Set-Cookie", cookie);
-	}
 	return send_response(c, MHD_HTTP_OK, r, asset->type);
+}
+
+/*
+ * Sends the browser to the folder of the pages, with a cookie that it sends only below this folder: a browser takes all
+ * ports of a host for one site, and would send a cookie for "/" to each server of this host.  Lax, not Strict: from a
+ * link on another site (a terminal in a browser) it would follow this redirect without a Strict cookie.
+ */
+static enum MHD_Result send_cookie(struct server *s, struct MHD_Connection *c)
+{
+	struct MHD_Response *r = lib.response_of_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+	char cookie[256], folder[REQUEST_TOKEN + 3];
+
+	snprintf(folder, sizeof(folder), "/%s/", s->o->folder);
+	snprintf(cookie, sizeof(cookie), COOKIE "=%s; Path=%s; HttpOnly; SameSite=Lax%s", s->o->token, folder,
+		 s->o->key ? "; Secure" : "");
+	if (r) {
+		lib.add_header(r, "Set-Cookie", cookie);
+		lib.add_header(r, "Location", folder);
+	}
+	return send_response(c, MHD_HTTP_SEE_OTHER, r, "text/plain; charset=utf-8");
 }
 
 /* ---- requests ------------------------------------------------------------- */
 
-static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *path, const char *method,
+static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *asked, const char *method,
 			       const char *version, const char *upload, size_t *upload_size, void **of_request)
 {
 	struct server *s = arg;
+	const char *below = request_below(asked, s->o->folder), *path = below ? below : asked;
 	const struct web_asset *asset = web_asset(path);
 	const char *host = lib.lookup(c, MHD_HEADER_KIND, "Host"), *given = lib.lookup(c, MHD_GET_ARGUMENT_KIND, "token");
 	const bool page = strcmp(path, "/") == 0;
-	bool brings;
 
 	(void)version, (void)upload, (void)upload_size, (void)of_request;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -322,12 +337,13 @@ static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *
 	if (!request_origin(lib.lookup(c, MHD_HEADER_KIND, "Origin"), lib.lookup(c, MHD_HEADER_KIND, "Sec-Fetch-Site"), host,
 			    s->o->key != NULL, page))
 		return send_text(c, MHD_HTTP_FORBIDDEN, "skep web does not answer the pages of other sites\n");
-	brings = page && request_token_equal(given, s->o->token);
-	if (!brings && !request_token(lib.lookup(c, MHD_HEADER_KIND, "Cookie"), s->o->cookie,
-				      lib.lookup(c, MHD_HEADER_KIND, "Authorization"), s->o->token))
+	if (page && !below && request_token_equal(given, s->o->token))
+		return send_cookie(s, c);
+	if (!request_token(below ? lib.lookup(c, MHD_HEADER_KIND, "Cookie") : NULL, COOKIE,
+			   lib.lookup(c, MHD_HEADER_KIND, "Authorization"), s->o->token))
 		return send_text(c, MHD_HTTP_FORBIDDEN, "no token, or another one: open the address that skep web printed\n");
 	if (asset)
-		return answer_asset(s, c, asset, brings);
+		return answer_asset(c, asset);
 	return answer_api(s, c, path);
 }
 

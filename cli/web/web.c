@@ -56,7 +56,8 @@ const struct command cmd_web = {
 	.about = "skep web prints an address; open it in a browser. With RUN, it opens on this run. Ctrl-C ends it.\n",
 	.options = options,
 	.notes =
-		"The address has a token, which the browser keeps as a cookie: no other user of this machine can read the pages. A "
+		"The address has a token, which the browser keeps as a cookie for these pages alone: no other user and no other "
+		"server of this machine can read the pages. A "
 		"program gives it in a header, Authorization: Bearer TOKEN. The pages show what skep runs, show, tune, diff and "
 		"status answer as JSON, and so what the user of skep web may read; they change nothing and load nothing from "
 		"elsewhere. As root, skep web becomes the owner of the lake, and gives up all capabilities.\n"
@@ -153,21 +154,19 @@ static int serve(const struct web_options *o, const struct server_options *given
 {
 	struct server_options server = *given;
 	const bool any = strncmp(at->name, "0.0.0.0:", 8) == 0 || strncmp(at->name, "[::]:", 5) == 0;
-	char token[REQUEST_TOKEN + 1], cookie[32], machine[256] = "", why[512] = "", address[320];
+	char token[REQUEST_TOKEN + 1], folder[REQUEST_TOKEN + 1], machine[256] = "", why[512] = "", address[320];
 	const char *names[64] = { machine };
-	int until, err = token_new(token);
+	int until, err;
 	size_t n = 1;
 
-	if (err)
-		return skep_fail("web", SKEP_EXIT_RUNTIME, "no random bytes: %s", strerror(-err));
+	if (token_new(token) < 0 || token_new(folder) < 0)
+		return skep_fail("web", SKEP_EXIT_RUNTIME, "the kernel has no random bytes");
 	if (gethostname(machine, sizeof(machine) - 1) != 0 || !machine[0])
 		snprintf(machine, sizeof(machine), "localhost");
 	for (size_t i = 0; o->hosts && o->hosts[i] && n + 1 < sizeof(names) / sizeof(names[0]); i++)
 		names[n++] = o->hosts[i];
-	/* Cookies know no port: each server has its own. */
-	snprintf(cookie, sizeof(cookie), "skep_%u", at->port);
 	server.token = token;
-	server.cookie = cookie;
+	server.folder = folder;
 	server.names = names;
 	until = signals();
 	if (until < 0)
@@ -215,7 +214,7 @@ static int start(const struct web_options *o, const char *run)
 		status = drop(o->lake);
 	if (status == SKEP_EXIT_OK)
 		status = question_path("web", o->lake, &lake, &named, &both); /* as the commands do */
-	server.folder = lake && !lake_is_address(lake) ? lake : NULL;
+	server.lake_folder = lake && !lake_is_address(lake) ? lake : NULL;
 	if (status == SKEP_EXIT_OK)
 		status = serve(o, &server, &at, run);
 	if (server.fd >= 0)

@@ -8,6 +8,7 @@ import glob
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -123,9 +124,28 @@ def tokens(w):
     check(w.ask(f"/?token={wrong}", token=False)[0] == 403, "a wrong token in the address")
     check(w.ask(f"/api/runs?token={w.token}", token=False)[0] == 403, "only the page takes the token from the address")
     status, headers, _ = w.ask(f"/?token={w.token}", token=False)
-    cookie = headers.get("set-cookie", "")
-    check(status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie, f"the cookie: {cookie}")
-    check(w.ask("/api/runs", token=False, Cookie=cookie.split(";")[0])[0] == 200, "the cookie counts")
+    cookie, folder = headers.get("set-cookie", ""), headers.get("location", "")
+    check(status == 303 and re.fullmatch("/[0-9a-f]{32}/", folder), f"the address leads to the folder of the pages: {status} {folder}")
+    check(w.token not in folder and "HttpOnly" in cookie and "SameSite=" in cookie, f"the cookie: {cookie}")
+    # A browser sends a cookie to all ports of a host: its path is what other servers do not know.
+    check(f"; Path={folder};" in cookie, f"the path of the cookie: {cookie}")
+    for query in (f"token={w.token}&to=//evil.example", f"to=//evil.example&token={w.token}"):
+        check(w.ask(f"/?{query}", token=False)[1].get("location") == folder, "a request chooses where the redirect leads")
+    has = {"token": False, "Cookie": cookie.split(";")[0]}
+    for path in ("", "app.js", "app.css", "api/runs"):
+        check(w.ask(folder + path, **has)[0] == 200, f"the cookie counts for {path} below the folder")
+        check(w.ask(folder + path)[0] == 200, f"Bearer counts for {path} below the folder")
+        check(w.ask("/" + path, **has)[0] == 403, f"the cookie alone counts for /{path}, outside of the folder")
+        status, headers, _ = w.ask(folder + path, token=False)
+        check(status == 403 and "set-cookie" not in headers, f"{path} below the folder without a token: {status}")
+    other = "/" + ("0" if folder[1] != "0" else "1") + folder[2:]
+    for path in (other, other + "api/runs", folder[:-1], "/" + folder):
+        status, headers, _ = w.ask(path, **has)
+        check(status == 403 and "set-cookie" not in headers, f"{path} with the cookie: {status}")
+    status, headers, _ = w.ask(f"{other}?token={w.token}", token=False)
+    check(status == 403 and "set-cookie" not in headers, f"the token below another folder: {status}")
+    for path in ("/", "/app.js", "/api/runs"):
+        check("set-cookie" not in w.ask(path)[1], f"{path} gives a cookie to a program")
     check(w.token not in open(f"/proc/{w.process.pid}/cmdline").read(), "ps shows the token")
 
 
@@ -302,7 +322,7 @@ def listening(lake, work):
         got = b""
         while piece := s.recv(65536):
             got += piece
-    check(got.startswith(b"HTTP/1.1 200") and b"Secure" in got.split(b"\r\n\r\n")[0], f"the page by TLS: {got[:100]}")
+    check(got.startswith(b"HTTP/1.1 303") and b"Secure" in got.split(b"\r\n\r\n")[0], f"the page by TLS: {got[:100]}")
     check(b" 200 " not in w.raw(f"GET /?token={w.token} HTTP/1.1\r\nHost: {w.host}\r\n\r\n".encode(), 15), "plain HTTP on the TLS port")
     w.end()
 

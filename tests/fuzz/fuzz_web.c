@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = { "node1", NULL };
 	static const char token[] = "0123456789abcdef0123456789abcdef";
 	char *copy = malloc(size + 1), why[256];
-	const char *texts[TEXTS];
+	const char *texts[TEXTS], *below;
 	struct request_value values[10];
 	struct request_command command;
 	size_t n = 0, n_values = 0;
@@ -58,7 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		texts[n++] = copy + at;
 	for (size_t i = 5; i + 1 < n && n_values < 10; i += 2)
 		values[n_values++] = (struct request_value){ texts[i], texts[i + 1] };
-	if (request_route(texts[0], values, n_values, n % 2 ? "/lake" : NULL, &command, why, sizeof(why)) == 0)
+	below = request_below(texts[0], token);
+	must(!below || (*below == '/' && strstr(texts[0], token)), "below a folder that it does not name");
+	if (request_route(below ? below : texts[0], values, n_values, n % 2 ? "/lake" : NULL, &command, why, sizeof(why)) == 0)
 		check_command(&command);
 	if (n > 1)
 		(void)request_host(texts[1], names);

@@ -168,11 +168,32 @@ static void tokens(void **state)
 	assert_false(request_token(NULL, "skep_1", NULL, token));
 }
 
+static void folders(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/%s/api/runs", token);
+	assert_string_equal(request_below(path, token), "/api/runs");
+	snprintf(path, sizeof(path), "/%s/", token);
+	assert_string_equal(request_below(path, token), "/");
+	snprintf(path, sizeof(path), "/%s", token);
+	assert_null(request_below(path, token));
+	snprintf(path, sizeof(path), "/%s0/", token);
+	assert_null(request_below(path, token));
+	snprintf(path, sizeof(path), "//%s/", token);
+	assert_null(request_below(path, token));
+	assert_null(request_below("/0123456789abcdef0123456789abcdee/", token));
+	assert_null(request_below("/api/runs", token));
+	assert_null(request_below("/", token));
+	assert_null(request_below("", token));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routes),  cmocka_unit_test(refusals), cmocka_unit_test(hosts),
-		cmocka_unit_test(origins), cmocka_unit_test(tokens),
+		cmocka_unit_test(origins), cmocka_unit_test(tokens),  cmocka_unit_test(folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

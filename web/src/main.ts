@@ -95,8 +95,6 @@ async function begin(): Promise<void> {
 		if (!why) note?.remove();
 		else if (!note) main.prepend(h("p", { id: "stale", class: "card warn", role: "status" }, `Not up to date: ${why}`));
 	});
-	// The token is in the cookie now; an address that is shared or kept must not have it.
-	if (!isReport() && location.search) history.replaceState(null, "", `${location.pathname}${location.hash}`);
 	if (!location.hash) history.replaceState(null, "", first);
 	addEventListener("hashchange", show);
 	show();

@@ -4,6 +4,8 @@
 type Answers = Record<string, unknown>;
 interface Embedded { page: string; answers: Answers }
 
+/** A path of the API, below the folder of this page: the browser sends the cookie nowhere else. */
+const below = (path: string): string => path.slice(1);
 const GONE = "skep web does not answer: it has ended, or this machine cannot reach it";
 let embedded: Embedded | undefined;
 
@@ -28,7 +30,7 @@ export const isReport = (): boolean => document.body.dataset.report !== undefine
 export const has = (path: string): boolean => !embedded || path in embedded.answers;
 
 async function fetched(path: string): Promise<unknown> {
-	const answer = await fetch(path, { cache: "no-store" }).catch(() => {
+	const answer = await fetch(below(path), { cache: "no-store" }).catch(() => {
 		throw new Error(GONE);
 	});
 	const partial = answer.headers.get("Skep-Partial");
@@ -83,7 +85,7 @@ export function watch<T>(path: string, everyS: number, draw: (answer: T) => void
 	const listen = (): void => {
 		const query = new URLSearchParams({ live: String(everyS), ...(tag && { had: tag }) });
 		close();
-		source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}${query}`);
+		source = new EventSource(`${below(path)}${path.includes("?") ? "&" : "?"}${query}`);
 		source.onopen = () => {
 			calm();
 			if (answered) tell(undefined); // an answer that is still the same is not sent again
