@@ -401,7 +401,11 @@ static void accept_all(struct server *s)
 int server_run(const struct server_options *o, int until, char *why, size_t room)
 {
 	struct server s = { .o = o, .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct pollfd fds[] = { { .fd = until, .events = POLLIN }, { .fd = o->fd, .events = POLLIN } };
+	struct pollfd fds[] = {
+		{ .fd = until, .events = POLLIN },
+		{ .fd = o->reader }, /* POLLHUP and POLLERR need no events */
+		{ .fd = o->fd, .events = POLLIN },
+	};
 	unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_NO_LISTEN_SOCKET |
 			 MHD_USE_ITC | (o->key ? MHD_USE_TLS : 0);
 	int n, err = library(why, room);
@@ -420,14 +424,14 @@ int server_run(const struct server_options *o, int until, char *why, size_t room
 		return -EINVAL;
 	}
 	do {
-		n = poll(fds, 2, 1000);
-		if (n > 0 && fds[1].revents)
+		n = poll(fds, 3, 1000);
+		if (n > 0 && fds[2].revents)
 			accept_all(&s);
 		/* With no descriptor or thread left, the waiting client would be reported again and again. */
-		if (n > 0 && fds[1].revents && errno != EAGAIN)
-			poll(fds, 1, 1000);
+		if (n > 0 && fds[2].revents && errno != EAGAIN)
+			poll(fds, 2, 1000);
 		end_old(&s);
-	} while (!fds[0].revents && (n >= 0 || errno == EINTR));
+	} while (!fds[0].revents && !fds[1].revents && (n >= 0 || errno == EINTR));
 	worker_cancel();
 	lib.stop_daemon(s.mhd);
 	return 0;

@@ -16,6 +16,7 @@
 
 struct server_options {
 	int fd;                   /* listens */
+	int reader;               /* a pipe or socket: the server ends when its peer has closed it; -1: none */
 	const char *token;        /* REQUEST_TOKEN digits */
 	const char *folder;       /* of the pages, REQUEST_TOKEN digits: the path of the cookie */
 	const char *const *names; /* of this machine, in the header Host; NULL-terminated */
@@ -24,7 +25,7 @@ struct server_options {
 	const char *certificate, *key; /* PEM texts; NULL: no TLS */
 };
 
-/* Serves until `until` (a file descriptor) is readable. 0; -errno with the reason in why. */
+/* Serves until `until` (a file descriptor) is readable, or the reader has left. 0; -errno with the reason in why. */
 int server_run(const struct server_options *, int until, char *why, size_t room);
 
 #endif

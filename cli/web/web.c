@@ -53,7 +53,8 @@ const struct command cmd_web = {
 	.name = "web",
 	.operands = "[RUN|last]",
 	.summary = "serve the runs, their tasks, findings and time lines to a browser",
-	.about = "skep web prints an address; open it in a browser. With RUN, it opens on this run. Ctrl-C ends it.\n",
+	.about = "skep web prints an address; open it in a browser. With RUN, it opens on this run. Ctrl-C ends it, and the "
+		 "end of a program that reads its output, such as ssh.\n",
 	.options = options,
 	.notes =
 		"The address has a token, which the browser keeps as a cookie for these pages alone: no other user and no other "
@@ -136,17 +137,31 @@ static int drop(const char *lake)
 	return SKEP_EXIT_OK;
 }
 
-/* SIGINT and SIGTERM end the server. */
+/* SIGINT, SIGTERM and SIGHUP end the server; nohup ignores SIGHUP. */
 static int signals(void)
 {
+	struct sigaction hangup;
 	sigset_t set;
 
 	sigemptyset(&set);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/*
+ * The reader of the address, if it is a program: ssh without a terminal sends no signal when it ends.  -1: a terminal,
+ * a file, /dev/null.
+ */
+static int reader(void)
+{
+	struct stat st;
+
+	return fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ? STDOUT_FILENO : -1;
 }
 
 static int serve(const struct web_options *o, const struct server_options *given, const struct listen_address *at,
@@ -168,6 +183,7 @@ static int serve(const struct web_options *o, const struct server_options *given
 	server.token = token;
 	server.folder = folder;
 	server.names = names;
+	server.reader = reader();
 	until = signals();
 	if (until < 0)
 		return skep_fail("web", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));

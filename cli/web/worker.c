@@ -10,12 +10,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -74,38 +74,47 @@ bool worker_cancelled(void)
 	return is;
 }
 
-/* Starts the command; its answer and its messages go into two files in memory. */
+/*
+ * Becomes the command; its answer and its messages go into two files in memory.  The child of a process with threads
+ * calls only what a signal handler may call.
+ */
+static _Noreturn void become(const char *const *line, pid_t parent, int out, int messages)
+{
+	static const char failed[] = "this program does not start again: end skep web, and start it anew";
+	const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setpgid(0, 0);
+	/* SIGKILL of skep web ends the command, too.  If skep web ended before the prctl, no signal comes. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && in >= 0 && dup2(in, 0) == 0 &&
+	    dup2(out, 1) == 1 && dup2(messages, 2) == 2)
+		execve(program_path(), (char *const *)(uintptr_t)line, environ); /* it does not change the strings */
+	(void)!write(messages, failed, sizeof(failed) - 1);
+	_exit(127);
+}
+
 static int start(const char *const *argv, int out, int messages, pid_t *ret)
 {
 	const char *line[64] = { program_name() };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
+	const pid_t parent = getpid();
 	size_t n = 0;
-	int err;
+	pid_t pid;
 
 	while (n < sizeof(line) / sizeof(line[0]) - 2 && argv[n]) {
 		line[n + 1] = argv[n];
 		n++;
 	}
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&files, out, 1);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&files, messages, 2);
-	/* execve does not change the strings */
-	if (!err)
-		err = posix_spawn(ret, program_path(), &files, &attributes, (char *const *)(uintptr_t)line, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return -err;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		become(line, parent, out, messages);
+	setpgid(pid, pid); /* both do it: wait_for() may end the group before the child has run */
+	*ret = pid;
+	return 0;
 }
 
 int64_t worker_now_ms(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/web/worker.h - runs a command of skep and keeps its output.  Each answer has a process of its own: it may take
- * long and much memory, or read a damaged file.  So the server can end it, and no two threads share a lake.  Any
- * thread.
+ * long and much memory, or read a damaged file.  So the server can end it, and no two threads share a lake.  It ends
+ * with the thread that waits for it.  Any thread.
  */
 #ifndef SKEP_CLI_WEB_WORKER_H
 #define SKEP_CLI_WEB_WORKER_H

@@ -36,10 +36,11 @@ def check(ok, what):
 
 
 class Server:
-    def __init__(self, lake, *options):
+    def __init__(self, lake, *options, **popen):
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([SKEP, "web", "--lake", lake, *options], stdout=subprocess.PIPE, stderr=self.errors)
-        self.url = self.process.stdout.readline().decode().strip()
+        self.process = subprocess.Popen([SKEP, "web", "--lake", lake, *options], stderr=self.errors,
+                                        **{"stdout": subprocess.PIPE, **popen})
+        self.url = self.read_address(popen.get("stdout"))
         if not self.url:
             self.errors.seek(0)
             sys.exit("skep web does not start: " + self.errors.read().decode())
@@ -47,6 +48,13 @@ class Server:
         self.token = rest.split("#")[0]
         self.host = where.split("://")[1]
         self.address = (self.host.rsplit(":", 1)[0], int(self.host.rsplit(":", 1)[1]))
+
+    def read_address(self, output):
+        if output is None:
+            return self.process.stdout.readline().decode().strip()
+        eventually("skep web writes its address", lambda: os.fstat(output.fileno()).st_size or self.process.poll() is not None)
+        output.seek(0)
+        return output.readline().decode().strip()
 
     def connect(self):
         s = socket.create_connection(self.address, timeout=PATIENCE)
@@ -98,8 +106,15 @@ class Server:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
 
     def children(self):
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as f:
-            return len(f.read().split())
+        """Pids: a thread for each connection starts its own."""
+        pids = []
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/children"):
+            try:
+                with open(path) as f:
+                    pids += map(int, f.read().split())
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # the thread has ended
+        return pids
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -239,7 +254,7 @@ def leaving(w):
     c.sendall(f"GET /api/tune/large HTTP/1.1\r\nHost: {w.host}\r\nAuthorization: Bearer {w.token}\r\n\r\n".encode())
     c.shutdown(socket.SHUT_RDWR)
     c.close()
-    eventually("the command of a browser that left", lambda: w.children() == 0)
+    eventually("the command of a browser that left", lambda: not w.children())
 
 
 def change(lake, exit_code):
@@ -303,6 +318,71 @@ def many(w):
         check(w.rss_kib() <= RSS_LIMIT_KIB, f"RSS {w.rss_kib()} KiB")
 
 
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(w, what):
+    try:
+        status = w.process.wait(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        w.process.kill()
+        status = "it stays"
+    check(status == 0, f"{what}: {status}")
+
+
+class Silent:
+    """A lake whose server never answers: a question stays until skep web ends it."""
+    def __init__(self):
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.lake = f"clickhouse://127.0.0.1:{self.server.getsockname()[1]}/skep"
+
+    def asked(self, w, path="/api/runs"):
+        c = w.connect()
+        c.sendall(f"GET {path} HTTP/1.1\r\nHost: {w.host}\r\nAuthorization: Bearer {w.token}\r\n\r\n".encode())
+        return c
+
+
+def ending(lake):
+    """skep web and its commands end with the user's terminal, or with the ssh that reads its output."""
+    w = Server(lake)
+    w.process.stdout.close()
+    ends(w, "the reader of a pipe has left")
+    ours, its = socket.socketpair()
+    w = subprocess.Popen([SKEP, "web", "--lake", lake], stdout=its)
+    its.close()
+    check(ours.recv(4096).startswith(b"http"), "an address by a socket")
+    ours.shutdown(socket.SHUT_WR)  # as sshd does when its client's input ends
+    check(w.poll() is None, "the reader of a socket still reads")
+    ours.close()
+    check(w.wait(timeout=PATIENCE) == 0, "the reader of a socket has left")
+    w = Server(lake)
+    w.process.send_signal(signal.SIGHUP)
+    ends(w, "SIGHUP")
+    with tempfile.TemporaryFile() as output:
+        w = Server(lake, stdout=output, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        w.process.send_signal(signal.SIGHUP)
+        for _ in range(3):  # each one passes the loop that looks for the reader
+            check(w.ask("/app.css")[0] == 200, "with nohup, and a file for its output, skep web stays")
+        w.end()
+    silent = Silent()
+    w = Server(silent.lake)
+    connection = silent.asked(w)
+    eventually("a question is being answered", w.children)
+    pids = w.children()
+    w.process.kill()
+    w.process.wait()
+    eventually("a command outlives SIGKILL of skep web", lambda: not any(map(lives, pids)))
+    for pid in filter(lives, pids):
+        os.kill(pid, signal.SIGKILL)
+    connection.close()
+    silent.server.close()
+
+
 def listening(lake, work):
     run = subprocess.run([SKEP, "web", "--lake", lake, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=PATIENCE)
     check(run.returncode == 2 and "--tls-cert" in run.stderr, f"all addresses without TLS: {run.returncode} {run.stderr}")
@@ -345,6 +425,7 @@ def main():
         left = streams(w, lake)
         w.end()
         check(not any(e[0] for stream in left for e in stream), "the end of skep web ends its streams")
+        ending(lake)
         listening(lake, work)
     print(f"{checks} checks, {failures} failed")
     return 1 if failures else 0
