@@ -22,6 +22,7 @@
 #include "cli/web/worker.h"
 
 #define STEP_MS  500 /* how soon the stream notices that its client has left, and a change */
+#define BUSY_MS  1000 /* until the next try, which waits for its turn itself */
 #define ALIVE_MS (SERVER_IDLE_S * 1000 / 2) /* libmicrohttpd ends a connection after SERVER_IDLE_S without a byte */
 
 struct stream {
@@ -120,13 +121,20 @@ static void say_answer(struct stream *s, struct worker_answer *a)
 	s->size = a->size;
 }
 
+int64_t stream_pause_ms(int err, int64_t took_ms, unsigned every_s)
+{
+	const int64_t every = (int64_t)every_s * 1000;
+
+	if (err == -EBUSY)
+		return BUSY_MS;
+	/* an answer that takes long, again and again, must not occupy a core */
+	return 4 * took_ms > every ? 4 * took_ms : every;
+}
+
 /* false: the stream ends. */
 static bool ask(struct stream *s)
 {
-	const int64_t begun = worker_now_ms();
-	const int64_t every = (int64_t)s->o.every_s * 1000;
 	struct worker_answer a = { 0 };
-	int64_t ended, pause;
 	int err;
 
 	s->seen = state_of(s->o.folder); /* before the answer: a change meanwhile makes another one */
@@ -137,10 +145,7 @@ static bool ask(struct stream *s)
 		say_failure(s, worker_error(err));
 	else
 		say_answer(s, &a);
-	/* an answer that takes long, again and again, must not occupy a core */
-	ended = worker_now_ms();
-	pause = 4 * (ended - begun);
-	s->next_ms = ended + (pause > every ? pause : every);
+	s->next_ms = worker_now_ms() + stream_pause_ms(err, a.took_ms, s->o.every_s);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SKEP_CLI_WEB_STREAM_H
 #define SKEP_CLI_WEB_STREAM_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/web/request.h"
@@ -26,5 +27,7 @@ int stream_new(const char *path, const struct request_value *, size_t n, const c
 /* Waits for the next bytes: SERVER_IDLE_S / 2 at most, or as long as an answer takes. -1: the stream has ended. */
 ssize_t stream_read(struct stream *, char *buf, size_t room);
 void stream_free(struct stream *);
+/* From the end of one answer to the next question. err, took_ms: of worker_run(). Public for a test. */
+int64_t stream_pause_ms(int err, int64_t took_ms, unsigned every_s);
 
 #endif

@@ -179,15 +179,18 @@ static void read_why(int fd, const char *command, char why[WORKER_WHY])
 int worker_run(const char *const *argv, int client, struct worker_answer *ret)
 {
 	int out, messages, err = begin();
+	int64_t begun;
 	pid_t pid = 0;
 
 	if (err)
 		return err;
+	begun = worker_now_ms();
 	out = memfd_create("skep-answer", MFD_CLOEXEC);
 	messages = memfd_create("skep-messages", MFD_CLOEXEC);
 	err = out < 0 || messages < 0 ? -errno : start(argv, out, messages, &pid);
 	if (!err)
 		err = wait_for(pid, client, &ret->status);
+	ret->took_ms = worker_now_ms() - begun;
 	if (!err) {
 		read_why(messages, argv[0], ret->why);
 		ret->fd = out;

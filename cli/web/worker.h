@@ -22,6 +22,7 @@ struct worker_answer {
 	int status;          /* exit status of the command; 128 + signal */
 	int fd;              /* a file with the command's output; the caller closes it */
 	off_t size;
+	int64_t took_ms;     /* the command alone, without the wait for its turn; also when it failed or was ended */
 	char why[WORKER_WHY]; /* its messages, without the program's name */
 };
 

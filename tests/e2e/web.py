@@ -347,6 +347,24 @@ class Silent:
         return c
 
 
+def overload():
+    """A stream that found no turn asks again soon, whatever the length of its pauses: live=3600 is more than PATIENCE."""
+    silent = Silent()
+    w = Server(silent.lake)
+    held = [silent.asked(w) for _ in range(4)]
+    eventually("four questions are being answered", lambda: len(w.children()) == 4)
+    four = set(w.children())
+    events = w.stream("/api/runs?live=3600")
+    event, _, data = next(e for e in events if e[0])
+    check(event == "failure" and "as many questions" in data, f"a fifth question: {event} {data}")
+    for c in held:
+        c.close()
+    eventually("the stream asks again", lambda: set(w.children()) - four)
+    events.close()
+    w.end()
+    silent.server.close()
+
+
 def ending(lake):
     """skep web and its commands end with the user's terminal, or with the ssh that reads its output."""
     w = Server(lake)
@@ -418,6 +436,9 @@ def main():
             print("skip: built without the pages")
             return 77
         subprocess.run([FILL, "10", "500", "10", "300", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
+        beside = [threading.Thread(target=overload)]  # it waits for time limits of skep web
+        for t in beside:
+            t.start()
         w = Server(lake)
         for part in (tokens, policy, others, paths, heads, leaving, slow, many):
             part(w)
@@ -427,6 +448,8 @@ def main():
         check(not any(e[0] for stream in left for e in stream), "the end of skep web ends its streams")
         ending(lake)
         listening(lake, work)
+        for t in beside:
+            t.join()
     print(f"{checks} checks, {failures} failed")
     return 1 if failures else 0
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_web.c - which requests become which command line, and which requests are refused.
+ * tests/unit/test_web.c - which requests become which command line, which requests are refused, and how soon a stream
+ * asks again.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cli/web/request.h"
+#include "cli/web/stream.h"
 
 static const char token[] = "0123456789abcdef0123456789abcdef";
 
@@ -189,11 +191,23 @@ static void folders(void **state)
 	assert_null(request_below("", token));
 }
 
+static void pauses(void **state)
+{
+	(void)state;
+	assert_int_equal(stream_pause_ms(0, 10, 2), 2000);
+	assert_int_equal(stream_pause_ms(0, 3000, 2), 12000);
+	assert_int_equal(stream_pause_ms(-ETIMEDOUT, 60000, 2), 240000);
+	assert_int_equal(stream_pause_ms(-ENOMEM, 0, 60), 60000);
+	/* other questions occupied skep web: this one did not begin */
+	assert_true(stream_pause_ms(-EBUSY, 0, 3600) <= 2000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routes),  cmocka_unit_test(refusals), cmocka_unit_test(hosts),
 		cmocka_unit_test(origins), cmocka_unit_test(tokens),  cmocka_unit_test(folders),
+		cmocka_unit_test(pauses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
