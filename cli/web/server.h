@@ -20,7 +20,7 @@ struct server_options {
 	const char *token;        /* REQUEST_TOKEN digits */
 	const char *folder;       /* of the pages, REQUEST_TOKEN digits: the path of the cookie */
 	const char *const *names; /* of this machine, in the header Host; NULL-terminated */
-	const char *lake;         /* of --lake; NULL: none */
+	const char *lake;         /* for --lake of the commands; NULL: none */
 	const char *lake_folder;  /* of the lake that the commands read; NULL: none, or not known */
 	const char *certificate, *key; /* PEM texts; NULL: no TLS */
 };

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "cli/base/command.h"
-#include "cli/base/lakepath.h"
 #include "cli/base/question.h"
 #include "cli/base/skep.h"
 #include "cli/web/assets.h"
@@ -99,34 +98,20 @@ static int pem_read(const char *option, const char *path, char **ret)
 	return SKEP_EXIT_OK;
 }
 
-/* The owner of the lake that root reads when nothing else is named; 0: root, or the lake is none of this machine. */
-static uid_t owner_of_lake(const char *named, gid_t *ret_gid)
-{
-	char *path = NULL;
-	struct stat st;
-	uid_t uid = 0;
-
-	if (named)
-		path = strdup(named);
-	else
-		(void)lake_default_path(&path);
-	if (path && stat(path, &st) == 0) {
-		uid = st.st_uid;
-		*ret_gid = st.st_gid;
-	}
-	free(path);
-	return uid;
-}
-
-/* What runs here reads the lake, and nothing else of root's. An exit status. */
-static int drop(const char *lake)
+/*
+ * What runs here reads the lake, and nothing else of root's.  lake: a folder or an address.  *ret_owner: this process
+ * was root, and is the folder's owner now; root remains root, without rights, when the folder is root's or does not
+ * exist.  An exit status.
+ */
+static int drop(const char *lake, bool *ret_owner)
 {
 	const struct rlimit limit = { WORKER_FILE_MAX, WORKER_FILE_MAX };
-	gid_t gid = 0;
-	uid_t uid = geteuid() == 0 ? owner_of_lake(lake, &gid) : 0;
+	struct stat st = { 0 };
+	const bool owner = geteuid() == 0 && stat(lake, &st) == 0 && st.st_uid;
 	int err = 0;
 
-	if (uid && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
+	if (owner && (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
+		      setresuid(st.st_uid, st.st_uid, st.st_uid) < 0))
 		err = -errno;
 	if (!err && geteuid() == 0)
 		err = confine_all();
@@ -134,6 +119,7 @@ static int drop(const char *lake)
 		return skep_fail("web", SKEP_EXIT_PRIVILEGE, "cannot give up root's rights: %s", strerror(-err));
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	(void)setrlimit(RLIMIT_FSIZE, &limit); /* of an answer */
+	*ret_owner = owner;
 	return SKEP_EXIT_OK;
 }
 
@@ -207,7 +193,7 @@ static int start(const struct web_options *o, const char *run)
 	struct server_options server = { .fd = -1, .lake = o->lake };
 	struct listen_address at = { 0 };
 	char *certificate = NULL, *key = NULL, *lake = NULL, why[512] = "";
-	bool named, both;
+	bool named, both, owner = false;
 	int status = SKEP_EXIT_OK;
 
 	if (o->key)
@@ -227,9 +213,11 @@ static int start(const struct web_options *o, const char *run)
 	server.key = key;
 	server.certificate = certificate;
 	if (status == SKEP_EXIT_OK)
-		status = drop(o->lake);
-	if (status == SKEP_EXIT_OK)
 		status = question_path("web", o->lake, &lake, &named, &both); /* as the commands do */
+	if (status == SKEP_EXIT_OK)
+		status = drop(lake, &owner);
+	if (owner) /* the commands cannot read root's skep.conf any more, and would choose another lake */
+		server.lake = lake;
 	server.lake_folder = lake && !lake_is_address(lake) ? lake : NULL;
 	if (status == SKEP_EXIT_OK)
 		status = serve(o, &server, &at, run);

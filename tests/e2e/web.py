@@ -38,7 +38,8 @@ def check(ok, what):
 class Server:
     def __init__(self, lake, *options, **popen):
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([SKEP, "web", "--lake", lake, *options], stderr=self.errors,
+        named = ["--lake", lake] if lake else []
+        self.process = subprocess.Popen([SKEP, "web", *named, *options], stderr=self.errors,
                                         **{"stdout": subprocess.PIPE, **popen})
         self.url = self.read_address(popen.get("stdout"))
         if not self.url:
@@ -401,6 +402,30 @@ def ending(lake):
     silent.server.close()
 
 
+def as_root(work):
+    """root becomes the owner of the lake, and shows the lake of its own skep.conf, which that owner cannot read."""
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    if os.geteuid() or subprocess.run([SKEP, "--version"], stdout=subprocess.DEVNULL, **nobody).returncode:
+        return print("no root, or nobody cannot start skep: the lake of root is not tested")
+    home, lake = os.path.join(work, "home"), os.path.join(work, "of-nobody")
+    os.chmod(work, 0o711)
+    subprocess.run([FILL, "2", "5", "2", "5", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
+    for path in [lake, *glob.glob(lake + "/*")]:
+        os.chown(path, 65534, 65534)
+    os.makedirs(os.path.join(home, ".config/skep"))
+    os.chmod(home, 0o700)
+    with open(os.path.join(home, ".config/skep/skep.conf"), "w") as f:
+        json.dump({"lake": lake}, f)
+    others = ("SKEP_LAKE", "XDG_CONFIG_HOME")
+    w = Server(None, env={**{k: v for k, v in os.environ.items() if k not in others}, "HOME": home})
+    want = subprocess.run([SKEP, "runs", "--limit=200", "--json", "--lake", lake], capture_output=True, check=True).stdout
+    status, _, got = w.ask("/api/runs")
+    check(status == 200 and json.loads(got) == json.loads(want), f"the lake of root's skep.conf: {status} {got[:200]}")
+    with open(f"/proc/{w.process.pid}/status") as f:
+        check("Uid:\t65534\t65534\t65534\t65534" in f.read(), "root becomes the owner of the lake")
+    w.end()
+
+
 def listening(lake, work):
     run = subprocess.run([SKEP, "web", "--lake", lake, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=PATIENCE)
     check(run.returncode == 2 and "--tls-cert" in run.stderr, f"all addresses without TLS: {run.returncode} {run.stderr}")
@@ -447,6 +472,7 @@ def main():
         w.end()
         check(not any(e[0] for stream in left for e in stream), "the end of skep web ends its streams")
         ending(lake)
+        as_root(work)
         listening(lake, work)
         for t in beside:
             t.join()
