@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -46,6 +48,7 @@ struct client {
 	struct MHD_Connection *connection; /* NULL: this entry is free */
 	int fd;
 	time_t begun;
+	bool has_token;
 };
 
 struct server {
@@ -246,7 +249,7 @@ static enum MHD_Result answer_stream(struct server *s, struct MHD_Connection *c,
 		return MHD_NO;
 	if (err)
 		return send_refusal(c, err, why);
-	/* An answer may take longer than SERVER_IDLE_S; after SERVER_TOTAL_S the browser begins a new stream. */
+	/* An answer may take longer than SERVER_IDLE_S. */
 	lib.set_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_TOTAL_S);
 	r = lib.response_of_callback(MHD_SIZE_UNKNOWN, 32768, next_bytes, stream, free_stream);
 	if (!r)
@@ -320,6 +323,24 @@ static enum MHD_Result send_cookie(struct server *s, struct MHD_Connection *c)
 
 /* ---- requests ------------------------------------------------------------- */
 
+/*
+ * A large answer takes longer than SERVER_TOTAL_S over a slow link.  So a client with the token may stay while it takes
+ * bytes; libmicrohttpd sees only what the kernel accepts, and the kernel ends a peer that acknowledges nothing.
+ */
+static void mark_token(struct server *s, struct MHD_Connection *c)
+{
+	const unsigned silence_ms = SERVER_TOTAL_S * 1000u;
+
+	pthread_mutex_lock(&s->lock);
+	for (struct client *client = s->clients; client < s->clients + SERVER_CONNECTIONS; client++) {
+		if (client->connection != c)
+			continue;
+		client->has_token = true;
+		(void)setsockopt(client->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *asked, const char *method,
 			       const char *version, const char *upload, size_t *upload_size, void **of_request)
 {
@@ -342,6 +363,7 @@ static enum MHD_Result request(void *arg, struct MHD_Connection *c, const char *
 	if (!request_token(below ? lib.lookup(c, MHD_HEADER_KIND, "Cookie") : NULL, COOKIE,
 			   lib.lookup(c, MHD_HEADER_KIND, "Authorization"), s->o->token))
 		return send_text(c, MHD_HTTP_FORBIDDEN, "no token, or another one: open the address that skep web printed\n");
+	mark_token(s, c);
 	if (asset)
 		return answer_asset(c, asset);
 	return answer_api(s, c, path);
@@ -360,18 +382,21 @@ static void connection_changed(void *arg, struct MHD_Connection *c, void **of_co
 	while (client < end && client->connection != (started ? NULL : c))
 		client++;
 	if (client < end)
-		*client = (struct client){ started ? c : NULL, info->connect_fd, now() };
+		*client = (struct client){ started ? c : NULL, info->connect_fd, now(), false };
 	pthread_mutex_unlock(&s->lock);
 	if (!started)
 		s->connections--;
 }
 
-/* libmicrohttpd's timeout begins anew with each byte: a client that reads or sends a byte now and then would stay. */
+/*
+ * libmicrohttpd's timeout begins anew with each byte: a client without the token that reads or sends a byte now and
+ * then would stay.
+ */
 static void end_old(struct server *s)
 {
 	pthread_mutex_lock(&s->lock);
 	for (struct client *client = s->clients; client < s->clients + SERVER_CONNECTIONS; client++)
-		if (client->connection && now() - client->begun >= SERVER_TOTAL_S)
+		if (client->connection && !client->has_token && now() - client->begun >= SERVER_TOTAL_S)
 			shutdown(client->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&s->lock);
 }

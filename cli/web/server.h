@@ -12,7 +12,7 @@
 #define SERVER_CONNECTIONS 32    /* the server closes further ones */
 #define SERVER_REQUEST_MAX 16384 /* bytes of a request's head */
 #define SERVER_IDLE_S      10    /* a connection ends after this time without a byte */
-#define SERVER_TOTAL_S     150   /* and after this time in all */
+#define SERVER_TOTAL_S     150   /* and after this time in all; with the token, after this time without a byte */
 
 struct server_options {
 	int fd;                   /* listens */

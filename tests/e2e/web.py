@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -327,11 +328,11 @@ def lives(pid):
         return False
 
 
-def ends(w, what):
+def ends(process, what):
     try:
-        status = w.process.wait(timeout=PATIENCE)
+        status = process.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        w.process.kill()
+        process.kill()
         status = "it stays"
     check(status == 0, f"{what}: {status}")
 
@@ -346,6 +347,18 @@ class Silent:
         c = w.connect()
         c.sendall(f"GET {path} HTTP/1.1\r\nHost: {w.host}\r\nAuthorization: Bearer {w.token}\r\n\r\n".encode())
         return c
+
+
+def beside(part, *args):
+    """A thread for a part that waits for time limits of skep web."""
+    def run():
+        try:
+            part(*args)
+        except Exception as error:
+            check(False, f"{part.__name__}: {error!r}")
+    t = threading.Thread(target=run)
+    t.start()
+    return t
 
 
 def overload():
@@ -366,22 +379,53 @@ def overload():
     silent.server.close()
 
 
+def trickle(w, data):
+    """Sends a byte a second until skep web ends the connection."""
+    with w.connect() as c:
+        c.settimeout(1)
+        for i in range(PATIENCE):
+            try:
+                c.sendall(data[i:i + 1] or b"y")
+                if c.recv(4096) == b"":
+                    return
+            except socket.timeout:
+                pass
+            except ConnectionError:
+                return
+    check(False, "a client without the token that sends a byte now and then stays")
+
+
+def totals(lake):
+    """Without the token a client ends after 150 s in all; a stream that began before it goes on."""
+    w = Server(lake)
+    events = w.stream("/api/runs?limit=1&live=1")
+    check(next(events)[0] == "answer", "a stream begins")
+    trickle(w, b"GET / HTTP/1.1\r\nX: ")
+    change(lake, 78)
+    try:
+        event, _, data = next((e for e in events if e[0]), ("the end", "", ""))
+    except (ConnectionError, http.client.HTTPException) as error:
+        event, data = "cut", str(error)
+    check(event == "answer" and json.loads(data)[0]["exit_code"] == 78, f"a stream of more than 150 s: {event} {data[:200]}")
+    w.end()
+
+
 def ending(lake):
     """skep web and its commands end with the user's terminal, or with the ssh that reads its output."""
     w = Server(lake)
     w.process.stdout.close()
-    ends(w, "the reader of a pipe has left")
+    ends(w.process, "the reader of a pipe has left")
     ours, its = socket.socketpair()
-    w = subprocess.Popen([SKEP, "web", "--lake", lake], stdout=its)
+    process = subprocess.Popen([SKEP, "web", "--lake", lake], stdout=its)
     its.close()
     check(ours.recv(4096).startswith(b"http"), "an address by a socket")
     ours.shutdown(socket.SHUT_WR)  # as sshd does when its client's input ends
-    check(w.poll() is None, "the reader of a socket still reads")
+    check(process.poll() is None, "the reader of a socket still reads")
     ours.close()
-    check(w.wait(timeout=PATIENCE) == 0, "the reader of a socket has left")
+    ends(process, "the reader of a socket has left")
     w = Server(lake)
     w.process.send_signal(signal.SIGHUP)
-    ends(w, "SIGHUP")
+    ends(w.process, "SIGHUP")
     with tempfile.TemporaryFile() as output:
         w = Server(lake, stdout=output, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         w.process.send_signal(signal.SIGHUP)
@@ -461,9 +505,7 @@ def main():
             print("skip: built without the pages")
             return 77
         subprocess.run([FILL, "10", "500", "10", "300", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
-        beside = [threading.Thread(target=overload)]  # it waits for time limits of skep web
-        for t in beside:
-            t.start()
+        waiting = [beside(overload), beside(totals, shutil.copytree(lake, os.path.join(work, "copy")))]
         w = Server(lake)
         for part in (tokens, policy, others, paths, heads, leaving, slow, many):
             part(w)
@@ -474,7 +516,7 @@ def main():
         ending(lake)
         as_root(work)
         listening(lake, work)
-        for t in beside:
+        for t in waiting:
             t.join()
     print(f"{checks} checks, {failures} failed")
     return 1 if failures else 0

@@ -47,7 +47,7 @@ export async function get<T>(path: string): Promise<T> {
 }
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-const GONE_AFTER_MS = 5000; // skep web ends each stream after a while, and the browser begins a new one
+const GONE_AFTER_MS = 5000; // the browser begins a stream that was cut anew
 
 /**
  * Follows an answer until the page is left, while it is visible: skep web sends each one that is another one, at most
