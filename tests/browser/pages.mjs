@@ -59,6 +59,24 @@ async function open(hash) {
 	await page.waitForFunction((h) => location.hash.startsWith(h), {}, hash); // the page adds what a reader has set
 	await settled();
 }
+/** While fn runs, the answers of a path are those of made(), not of skep web; a stream gets another one every 0.2 s. */
+async function answering(path, made, fn) {
+	const answer = (r) => {
+		const { pathname, searchParams } = new URL(r.url());
+		if (pathname !== path) return void r.continue();
+		const body = JSON.stringify(made());
+		if (searchParams.has("live")) r.respond({ contentType: "text/event-stream", body: `retry: 200\n\ndata: ${body}\n\n` });
+		else r.respond({ contentType: "application/json", body });
+	};
+	page.on("request", answer);
+	await page.setRequestInterception(true);
+	try {
+		await fn();
+	} finally {
+		await page.setRequestInterception(false);
+		page.off("request", answer);
+	}
+}
 async function picture(name) {
 	if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` });
 }
@@ -267,6 +285,17 @@ await page.waitForFunction(() => document.body.innerText.includes("What is diffe
 check((await text()).includes("wall time"), "the comparison has figures");
 await accessible("diff");
 await picture("diff");
+// The chooser has the compared runs, though the list lacks them, and the address names them otherwise.
+await answering("/api/runs", () => [runs[0]], async () => {
+	for (const [a, b] of [[runs[1].id, runs[2].id], ["last", large.name], ["", large.id]]) {
+		const of = await api(`/api/diff?${new URLSearchParams(a ? { a, b } : { b })}`).catch(() => undefined);
+		if (!of) continue; // it has no history
+		await open(`#/diff/${a ? `${a}/` : ""}${b}`);
+		await page.waitForSelector("form.filters select");
+		const got = await page.$$eval("form.filters select", (list) => list.map((s) => s.value)), wanted = [of.history ? "" : of.a[0].id, of.b[0].id];
+		check(got.join() === wanted.join(), `the comparison of ${a || "the history"} with ${b} selects ${got}, not ${wanted}`);
+	}
+});
 const tasks = (await api(`/api/run/${large.id}?summary=1`)).tasks;
 if (tasks.length && large.pipeline) {
 	await open(`#/task/${encodeURIComponent(large.pipeline)}/${encodeURIComponent(tasks[0].task)}`);

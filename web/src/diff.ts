@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // diff.ts - what changed between two runs, or between a run and its history: the answer of skep diff.
-import type { DiffRow, Diffed, Figure, RunRow } from "./answers";
+import type { DiffRow, Diffed, Figure, Run, RunRow } from "./answers";
 import { bytes, count, date, seconds } from "./format";
 import { Grid } from "./grid";
 import { failed, link, type Page } from "./parts";
@@ -19,18 +19,32 @@ export function diffPage(b: string, a?: string): Page {
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Comparing …"));
 	const chooser = h("form", { class: "filters", "aria-label": "Which runs" });
 
-	if (!isReport()) void get<RunRow[]>("/api/runs").then((runs) => replace(chooser, choose(runs, b, a)), () => undefined);
-	void get<Diffed>(diffPath(b, a)).then((d) => {
+	// The address may name a run by its name, or as "last": the answer says which run that is.
+	const compared = get<Diffed>(diffPath(b, a)).then((d) => {
 		replace(body, answer(d));
 		body.removeAttribute("aria-busy");
-	}, (error) => replace(body, failed(error)));
+		return { after: choice(d.b[0]), before: d.history ? undefined : choice(d.a[0]) };
+	}).catch((error) => {
+		replace(body, failed(error));
+		return { after: { id: b, label: b }, before: a ? { id: a, label: a } : undefined };
+	});
+	if (!isReport()) {
+		void Promise.all([get<RunRow[]>("/api/runs"), compared])
+			.then(([runs, { after, before }]) => replace(chooser, choose(runs.map(choice), after, before)), () => undefined);
+	}
 	return { el: h("div", null, h("h1", null, "What changed"), chooser, body), title: "Compare" };
 }
 
-function choose(runs: RunRow[], b: string, a?: string): HTMLElement[] {
-	const option = (r: RunRow, of?: string): HTMLElement => h("option", { value: r.id, selected: r.id === of }, `${r.name} · ${date(r.start)}`);
-	const before = h("select", null, h("option", { value: "" }, "its history"), runs.map((r) => option(r, a))) as HTMLSelectElement;
-	const after = h("select", null, runs.map((r) => option(r, b))) as HTMLSelectElement;
+interface Choice { id: string; label: string }
+const choice = (r: Run): Choice => ({ id: r.id, label: `${r.name} · ${date(r.start)}` });
+
+/** The list has only the newest runs, without small commands: the compared runs are options, too. */
+function choose(list: Choice[], b: Choice, a?: Choice): HTMLElement[] {
+	const all = [...list];
+	for (const c of [a, b]) if (c && !all.some((x) => x.id === c.id)) all.unshift(c);
+	const option = (c: Choice, of?: Choice): HTMLElement => h("option", { value: c.id, selected: c.id === of?.id }, c.label);
+	const before = h("select", null, h("option", { value: "" }, "its history"), all.map((c) => option(c, a))) as HTMLSelectElement;
+	const after = h("select", null, all.map((c) => option(c, b))) as HTMLSelectElement;
 	const go = (): void => { location.hash = before.value ? link("diff", before.value, after.value) : link("diff", after.value); };
 
 	before.addEventListener("change", go);
