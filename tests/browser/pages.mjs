@@ -3,7 +3,7 @@
 // the API, no error in the console, no request to elsewhere, axe-core without a serious finding, and the keyboard.
 // ADDRESS: as skep web printed it. REPORT: a file of skep show --html. PICTURES: a folder for screenshots.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect, createServer } from "node:net";
 import { pathToFileURL } from "node:url";
@@ -144,19 +144,29 @@ await page.$eval('[aria-label="Filter Runs"]', (e) => { e.value = ""; e.dispatch
 if (process.env.BROWSER_LIVE) {
 	// the list is empty first, and the name of the run is hostile
 	const name = "watched <b>x</b>\u202e";
+	const over = `${process.env.BROWSER_LIVE}.over`; // the run ends once this file is there
 	await open("#/runs?state=running");
 	check((await text()).includes("No run matches."), "no run runs yet");
-	const ended = new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", name, "--", "sh", "-c", "sleep 4; exit 3"], { stdio: "ignore" }).on("exit", done));
+	const ended = new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", name, "--", "sh", "-c", "while [ ! -e \"$0\" ]; do sleep 0.2; done; exit 3", over], { stdio: "ignore" }).on("exit", done));
 	const row = (mark) => page.waitForFunction((m) => [...document.querySelectorAll('[aria-label="Runs"] .grid-body [role=row]')].some((r) => r.innerText.includes("watched") && r.innerText.includes(m)), {}, mark);
 	const lived = await row("running").then(() => true, () => false);
 	check(lived, "a run appears in the list while it runs");
 	check((await rowTexts("Runs")).some((r) => r.includes("watched <b>x</b><U+202E>")), "the name of the run is a text, without a mark of direction");
 	if (lived) {
 		const { id } = (await api("/api/runs")).find((r) => r.name === name);
-		await open(`#/run/${id}/overview`);
+		await page.evaluate(() => { location.hash = "#/run/last/overview"; });
+		await page.waitForFunction((at) => location.hash.startsWith(at), {}, `#/run/${id}/overview`)
+			.catch(() => check(false, `#/run/last becomes the address of the run: ${page.url()}`));
+		await settled();
+		// Another run begins: the page stays with its run.
+		await new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", "newer", "--", "true"], { stdio: "ignore" }).on("exit", done));
+		check((await api("/api/run/last?summary=1")).run.name === "newer", "another run is the last one");
+		writeFileSync(over, "");
 		await page.waitForFunction(() => document.body.innerText.includes("failed (exit 3)"));
+		check((await page.$eval("h1", (e) => e.innerText)).includes(id), "the page stays with its run when another one begins");
 		await open("#/runs");
 	}
+	writeFileSync(over, "");
 	await row("exit 3");
 	check((await ended) === 3, "the watched run ended with 3");
 }

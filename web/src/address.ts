@@ -19,3 +19,9 @@ export function set(key: string, value: string): void {
 		// a browser refuses too many changes a second; the next one has this one, too
 	}
 }
+
+/** Replaces the path and keeps what a reader has set. */
+export function move(path: string): void {
+	const [, query] = parts();
+	history.replaceState(history.state, "", `${path}${query.size ? `?${query}` : ""}`);
+}

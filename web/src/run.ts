@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.ts - one run: its cost, its waits, its failures, and every process.
-import { set, setting } from "./address";
+import { move, set, setting } from "./address";
 import { ASKED, askedOf, MEMORY, type RunRow, type Shown, type Task, type Tool, type TuneTask, type Tuned } from "./answers";
 import { drawBars } from "./bars";
 import { chart, type Series } from "./chart";
@@ -24,31 +24,29 @@ export function remember(list: RunRow[]): void {
 	for (const r of list) runs.set(r.id, r);
 }
 
-export function runPage(id: string, wanted: string | undefined): Page {
+export function runPage(asked: string, wanted: string | undefined): Page {
 	const tab: Tab = wanted && wanted in TABS ? (wanted as Tab) : "overview";
-	const keep = kept.get(id) ?? { grids: {}, open: {} };
 	const head = h("header", { class: "run-head" }), body = h("div", { class: "run-body", "aria-busy": "true" });
 	const el = h("div", null, head, body);
-	const path = `/api/run/${encodeURIComponent(id)}`, tunePath = `/api/tune/${encodeURIComponent(id)}`;
-	let model: Model | undefined, tuned: Tuned | undefined, tuneError: unknown, left = false;
+	const known = runs.get(asked);
+	let id = asked, keep: Kept | undefined, model: Model | undefined, tuned: Tuned | undefined, tuneError: unknown, left = false;
 
-	kept.set(id, keep);
-	const known = runs.get(id);
 	if (known) replace(head, title(known), tabs(id, tab));
 	else replace(head, h("h1", null, `Run ${id}`), tabs(id, tab));
 	body.append(h("p", { class: "quiet", role: "status" }, "Reading the run …"));
 
 	function draw(): void {
-		if (!model) return;
+		if (!model || !keep) return;
 		model.path(tuned);
 		replace(head, title(model.shown.run), tabs(id, tab));
 		replace(body, view(tab, id, model, tuned, tuneError, keep));
 		body.removeAttribute("aria-busy");
 	}
 	async function tune(): Promise<void> {
-		if (!has(tunePath)) return;
+		const path = `/api/tune/${encodeURIComponent(id)}`;
+		if (!has(path)) return;
 		try {
-			tuned = await get<Tuned>(tunePath);
+			tuned = await get<Tuned>(path);
 			tuneError = undefined;
 		} catch (error) {
 			tuneError = error;
@@ -56,7 +54,7 @@ export function runPage(id: string, wanted: string | undefined): Page {
 		if (!left && (tab === "overview" || tab === "tune" || tab === "timeline")) draw();
 	}
 	/** The part of the time that pictures show stands in the address, and is the same on each tab. */
-	function zoom(span: Span): void {
+	function zoom(span: Span, keep: Kept): void {
 		const asked = /^([0-9.]+)-([0-9.]+)$/.exec(setting("time") ?? "");
 		if (asked && asked.slice(1).every((t) => Number.isFinite(Number(t)))) keep.time = [Number(asked[1]), Number(asked[2])];
 		span.onChange(() => {
@@ -65,14 +63,22 @@ export function runPage(id: string, wanted: string | undefined): Page {
 		});
 		if (keep.time) span.show(...keep.time);
 	}
-	const stop = watch<Shown>(path, 3, (newer) => {
-		const first = !model;
+	const follow = (): (() => void) => watch<Shown>(`/api/run/${encodeURIComponent(id)}`, 3, (newer) => {
+		const first = !model, other = newer.run.id !== id;
+		if (other) {
+			// "last", or a name, is another run as soon as that begins: from now on the page follows the run that it shows.
+			id = newer.run.id;
+			move(wanted ? link("run", id, wanted) : link("run", id));
+		}
+		if (!keep) kept.set(id, (keep = kept.get(id) ?? { grids: {}, open: {} }));
 		model = new Model(newer);
-		zoom(model.span);
+		zoom(model.span, keep);
 		draw();
-		if (newer.run.end) stop();
+		if (newer.run.end || other) stop();
+		if (other && !newer.run.end) stop = follow();
 		if (newer.run.end || first) void tune(); // what a run needs is known at its end
 	}, (error) => replace(body, failed(error)));
+	let stop = follow();
 	return { el, title: known?.name ?? id, stop: () => { left = true; stop(); } };
 }
 
