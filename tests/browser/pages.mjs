@@ -208,6 +208,57 @@ for (const run of new Set([large, runs.find((r) => r.exit_code > 0), runs[0]])) 
 	}
 }
 
+// ---- a run that goes on: each answer has a process more, before the others, and leaves the reader where he is
+const small = runs.find((r) => r.name === "recorded") ?? runs.find((r) => r !== large && r.totals.processes > 2), whole = await api(`/api/run/${small.id}`);
+let answers = 0;
+function longer() {
+	const n = ++answers, got = structuredClone(whole), p = got.processes;
+	Object.assign(got.run, { end: null, exit_code: null, signal_name: null, wall_ns: null, state: "running", cwd: `/answer/${n}` });
+	p.parent_upid = p.upid.map((_, i) => (i ? p.upid[0] : null));
+	for (let i = 1; i <= n; i++) for (const [key, column] of Object.entries(p)) column.unshift(key === "upid" ? `more.${i}` : key === "parent_upid" ? null : column.at(-1));
+	return got;
+}
+await answering(`/api/run/${small.id}`, longer, async () => {
+	const at = () => page.$eval(".run-head", (e) => Number(/answer.(\d+)/.exec(e.innerText)?.[1]));
+	const later = async () => page.waitForFunction((n) => Number(/answer.(\d+)/.exec(document.querySelector(".run-head").innerText)?.[1]) > n + 1, {}, await at());
+	const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.slice(0, 40));
+	const state = () => page.evaluate(() => {
+		const tree = document.querySelector('[aria-label="Processes"]'), active = document.getElementById(tree.getAttribute("aria-activedescendant"));
+		return { active: active?.innerText, detail: document.querySelector(".detail h3")?.innerText, top: tree.scrollTop };
+	});
+	const count = () => page.$eval('[aria-label="Processes"]', (e) => Number(e.getAttribute("aria-rowcount")) - 1);
+	await open(`#/run/${small.id}/processes`);
+	await page.focus('[aria-label="Processes"]');
+	await page.keyboard.press("End");
+	await page.keyboard.press("Enter");
+	const before = await state();
+	await later();
+	const after = await state();
+	check((await focused()) === "Processes", `a newer answer leaves the focus in the tree: ${await focused()}`);
+	check(before.active && before.active === after.active, `a newer answer leaves the active row: ${after.active}, not ${before.active}`);
+	check(before.detail && before.detail === after.detail, `a newer answer leaves the opened process: ${after.detail}, not ${before.detail}`);
+	check((await count()) >= whole.processes.upid.length + 2, `a newer answer leaves the open branch: ${await count()} rows`);
+	await page.focus('[aria-label="Filter Processes"]');
+	const typed = whole.processes.tool[0];
+	for (const c of typed) {
+		await page.keyboard.type(c);
+		await later();
+	}
+	check((await focused()) === "Filter Processes", `newer answers leave the focus in the filter: ${await focused()}`);
+	check((await page.$eval('[aria-label="Filter Processes"]', (e) => e.value)) === typed, "newer answers leave what is typed in the filter");
+	check((await count()) > 0, "the filter finds the processes of newer answers");
+	await open(`#/run/${small.id}/overview`);
+	await page.waitForFunction(() => !document.body.innerText.includes("Comparing with earlier runs"));
+	const charts = await page.$(".chart details summary");
+	await charts?.click();
+	if (charts) await page.waitForSelector('.chart details [aria-label="Cores over time"]');
+	await page.focus(".tabs a[aria-current]");
+	await later();
+	check(!charts || await page.$('.chart details[open] [aria-label="Cores over time"]'), "a newer answer leaves a table of a chart open");
+	check((await focused()) === "Overview", `a newer answer leaves the focus on the tab: ${await focused()}`);
+	check((await text()).includes("running") && !(await page.$("#stale")), "a run that goes on is up to date");
+});
+
 // ---- a part of the time: the same in the address, on another tab, and after a reload
 await open(`#/run/${large.id}/timeline`);
 await page.focus('[aria-label="Time line"]');

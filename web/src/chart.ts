@@ -3,7 +3,7 @@
 import { Grid } from "./grid";
 import { seconds } from "./format";
 import { byteTicks, drawTimeAxis, ticks, type Span } from "./span";
-import { colour, h, ink, perFrame, replace } from "./view";
+import { colour, h, ink, perFrame, refresh, type Live } from "./view";
 
 /** A step: the value from its time on; NaN: none. The steps of all series of a chart that add up have equal times. */
 export interface Series {
@@ -14,13 +14,14 @@ export interface Series {
 	t: number[];
 	y: number[];
 }
-interface Options {
+export interface Picture {
 	name: string;
 	unit: (y: number) => string;
 	series: Series[];
-	span: Span;
 	binary?: boolean; // bytes: ticks are powers of 2
 }
+/** series: those of a newer answer, with the same keys. */
+export interface Chart { el: HTMLElement; set: (series: Series[]) => void }
 const LEFT = 64, BOTTOM = 22, HEIGHT = 170;
 
 /** The index of the step that holds at t; -1: none. */
@@ -34,11 +35,13 @@ function stepAt(s: Series, t: number): number {
 	return a - 1;
 }
 
-export function chart(o: Options): HTMLElement {
+export function chart({ name, unit, binary, series }: Picture, span: Span): Chart {
+	const o = { name, unit, binary, series, span };
 	const canvas = h("canvas", { "aria-hidden": "true" }) as HTMLCanvasElement;
 	const readout = h("div", { class: "readout", "aria-live": "polite" });
-	const drawn = o.series.filter((s) => s.t.length);
-	const areas = drawn.filter((s) => s.kind === "area");
+	const values = table(o);
+	let drawn = o.series.filter((s) => s.t.length);
+	let areas = drawn.filter((s) => s.kind === "area");
 	let cursor = NaN, dragFrom = NaN, width = 0;
 
 	const top = (): number => {
@@ -122,7 +125,7 @@ export function chart(o: Options): HTMLElement {
 	}
 	function say(): void {
 		const at = Number.isNaN(cursor) ? "" : `at ${seconds(cursor)}: `;
-		replace(readout, at ? h("span", { class: "quiet" }, at) : null, o.series.map((s) => {
+		refresh(readout, at ? h("span", { class: "quiet" }, at) : null, o.series.map((s) => {
 			const i = Number.isNaN(cursor) ? -1 : stepAt(s, cursor);
 			const value = i >= 0 && !Number.isNaN(s.y[i]) ? ` ${o.unit(s.y[i])}` : s.t.length ? "" : " not known";
 			return h("span", { class: "key" }, h("i", { class: s.kind, style: { "--c": `var(--${s.colour})` } }), s.label, h("b", null, value));
@@ -156,28 +159,39 @@ export function chart(o: Options): HTMLElement {
 	o.span.onChange(soon);
 	new ResizeObserver(soon).observe(box);
 	say();
-	return h("figure", { class: "chart" }, h("figcaption", null, h("h3", null, o.name), readout), box, table(o));
+	return {
+		el: h("figure", { class: "chart" }, h("figcaption", null, h("h3", null, o.name), readout), box, values.el),
+		set: (series) => {
+			o.series = series;
+			drawn = series.filter((s) => s.t.length);
+			areas = drawn.filter((s) => s.kind === "area");
+			values.update();
+			soon();
+		},
+	};
 }
 
 /** The values behind the picture, made when they are asked for. */
-function table(o: Options): HTMLElement {
+function table(o: Picture): Live {
 	const details = h("details", null, h("summary", null, `${o.name} as a table`));
+	const rows = (): number[] => [...new Set(o.series.flatMap((s) => s.t))].sort((a, b) => a - b);
+	let grid: Grid<number> | undefined;
 	details.addEventListener("toggle", () => {
-		if (details.childElementCount > 1) return;
-		const rows = [...new Set(o.series.flatMap((s) => s.t))].sort((a, b) => a - b);
-		details.append(new Grid<number>({
-			name: `${o.name} over time`, rows, height: "18rem",
+		if (grid) return;
+		grid = new Grid<number>({
+			name: `${o.name} over time`, rows: rows(), height: "18rem", key: (t) => t,
 			columns: [
 				{ key: "time_s", label: "time", value: (t) => Number(t.toFixed(3)), text: (t) => seconds(t), number: true },
-				...o.series.map((s) => {
+				...o.series.map(({ key, label }, k) => {
 					const value = (t: number): number | null => {
-						const y = s.y[stepAt(s, t)];
+						const s = o.series[k], y = s.y[stepAt(s, t)];
 						return y === undefined || Number.isNaN(y) ? null : y;
 					};
-					return { key: s.key, label: s.label, value, text: (t: number) => (value(t) === null ? "–" : o.unit(value(t)!)), number: true };
+					return { key, label, value, text: (t: number) => (value(t) === null ? "–" : o.unit(value(t)!)), number: true };
 				}),
 			],
-		}).el);
+		});
+		details.append(grid.el);
 	});
-	return details;
+	return { el: details, update: () => grid?.setRows(rows()) };
 }

@@ -24,12 +24,13 @@ export interface Tree<R> {
 	open: Set<string | number>;
 }
 /** What outlives the grid: pages keep it, so that a newer answer, or the way back, finds the same order. */
-export interface GridState { sort?: string; down?: boolean; filter?: string; top?: number; left?: number }
+export interface GridState { sort?: string; down?: boolean; filter?: string; top?: number; left?: number; active?: string | number }
 interface Options<R> {
 	name: string;                        // of the table, and of the file
 	columns: Column<R>[];
 	rows: R[];
 	tree?: Tree<R>;
+	key?: (r: R) => string | number;     // of a table: which row it is in each answer
 	state?: GridState;
 	pick?: (r: R) => void;               // Enter or a click
 	picked?: string;                     // what a pick does: "opens the run"
@@ -89,13 +90,13 @@ export class Grid<R> {
 				this.button("JSON", () => save(`${this.file()}.json`, "application/json", json(...this.cells())))),
 			this.scroller);
 		new ResizeObserver(this.paintSoon).observe(this.scroller);
-		this.arrange(this.state.top ?? 0, this.state.left ?? 0);
+		this.arrange(this.state.top ?? 0, this.state.left ?? 0, true);
 	}
 
 	setRows(rows: R[]): void {
 		this.o.rows = rows;
 		this.texts.clear();
-		this.arrange(this.scroller.scrollTop, this.scroller.scrollLeft);
+		this.arrange(this.scroller.scrollTop, this.scroller.scrollLeft, true);
 	}
 	/** Draws again what can be seen, as when a time line zooms. */
 	repaint(): void {
@@ -188,8 +189,17 @@ export class Grid<R> {
 		}).map((x) => x.row);
 	}
 
-	/** Computes the visible rows from all rows, the filter, the order and the open branches. */
-	private arrange(top = 0, left = this.scroller.scrollLeft): void {
+	private keyOf(i: number): string | number | undefined {
+		const row = this.shown[i]?.row;
+		return row === undefined ? undefined : this.o.tree ? this.o.tree.key(row) : this.o.key?.(row);
+	}
+	private activate(i: number): void {
+		this.active = Math.max(0, Math.min(this.shown.length - 1, i));
+		this.state.active = this.keyOf(this.active);
+	}
+
+	/** Computes the visible rows from all rows, the filter, the order and the open branches. follow: the active row stays active. */
+	private arrange(top = 0, left = this.scroller.scrollLeft, follow = false): void {
 		const words = (this.state.filter ?? "").toLowerCase().split(/\s+/).filter(Boolean);
 		const tree = this.o.tree;
 		this.shown = [];
@@ -216,6 +226,10 @@ export class Grid<R> {
 			else el.removeAttribute("aria-sort");
 		}
 		this.counter.textContent = `${this.shown.length.toLocaleString("en-GB")} ${this.shown.length === 1 ? "row" : "rows"}`;
+		if (this.state.active !== undefined) {
+			const at = follow ? this.shown.findIndex((_, i) => this.keyOf(i) === this.state.active) : -1;
+			this.activate(at >= 0 ? at : this.active);
+		}
 		this.active = Math.min(this.active, Math.max(0, this.shown.length - 1));
 		this.scroller.setAttribute("aria-rowcount", String(this.shown.length + 1));
 		this.body.style.height = `${this.shown.length * this.rowHeight}px`;
@@ -279,7 +293,7 @@ export class Grid<R> {
 	}
 
 	private click(i: number): void {
-		this.active = i;
+		this.activate(i);
 		if (this.o.tree && this.shown[i].more) this.toggle(i);
 		else this.paint();
 		this.o.pick?.(this.shown[i].row);
@@ -312,7 +326,7 @@ export class Grid<R> {
 		this.move(i);
 	}
 	private move(i: number): void {
-		this.active = Math.max(0, Math.min(this.shown.length - 1, i));
+		this.activate(i);
 		const top = this.active * this.rowHeight, room = this.scroller.clientHeight - this.body.offsetTop;
 		if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
 		else if (top + this.rowHeight > this.scroller.scrollTop + room) this.scroller.scrollTop = top + this.rowHeight - room;

@@ -10,7 +10,7 @@ export interface Processes {
 	table: Table;
 	upid: string[]; parent: (string | null)[]; image: number[]; pid: number[]; tool: string[]; argv: (string[] | null)[];
 	task: (string | null)[]; wall: (number | null)[]; cpu: number[]; queue: number[]; block: number[]; rss: number[];
-	read: number[]; written: number[]; exit: (number | null)[]; signal: (string | null)[]; oom: boolean[];
+	read: number[]; written: number[]; exit: (number | null)[]; signal: (string | null)[]; oom: boolean[]; last: (boolean | null)[];
 	bars: Bars;
 }
 /** A row of the time line: the executions of a task, the processes of a tool in it, or one process. */
@@ -31,7 +31,8 @@ export class Model {
 	private kids?: Map<number, number[]>;
 	private lines_?: Line[];
 
-	constructor(readonly shown: Shown) {
+	/** span: of the model before, which the pictures follow. */
+	constructor(readonly shown: Shown, span?: Span) {
 		const clock = (this.clock = Clock.of(shown.run.start));
 		let whole = (shown.run.wall_ns ?? 0) / 1e9;
 		for (const t of shown.tasks) whole = Math.max(whole, clock.at(t.end) || 0, clock.at(t.start) || 0);
@@ -39,7 +40,7 @@ export class Model {
 			for (const t of shown.tools) whole = Math.max(whole, clock.at(t.end) || 0);
 			for (const s of this.moments()) whole = Math.max(whole, s);
 		}
-		this.span = new Span(whole);
+		this.span = span?.grow(whole) ?? new Span(whole);
 		this.tasks = new Bars(shown.tasks.length);
 		shown.tasks.forEach((t, i) => {
 			const t0 = clock.at(t.start) || 0, t1 = clock.at(t.end);
@@ -64,10 +65,14 @@ export class Model {
 		return (this.made = {
 			n, table, upid: table.col("upid"), parent: table.col("parent_upid"), image: table.col("image"), pid: table.col("pid"), tool: table.col("tool"),
 			argv: table.col("argv"), task: table.col("task"), wall: table.col("wall_ns"), cpu, queue, block, rss: table.col("rss_peak_bytes"),
-			read: table.col("read_bytes"), written: table.col("write_bytes"), exit, signal, oom: table.col("oom_killed"), bars,
+			read: table.col("read_bytes"), written: table.col("write_bytes"), exit, signal, oom: table.col("oom_killed"), last: table.col("last"), bars,
 		});
 	}
 
+	/** What a row is called in each answer: a newer one has other row numbers. */
+	key(i: number): string {
+		return `${this.processes.upid[i]}/${this.processes.image[i]}`;
+	}
 	/** Of each process its children; -1: the roots. A child belongs to the image that ran when it began, an image to the one before. */
 	get children(): Map<number, number[]> {
 		if (this.kids) return this.kids;
@@ -116,7 +121,7 @@ export class Model {
 			}
 			return [...byTool].map(([tool, of]) => ({
 				key: `${key}/${tool}`, label: tool, kind: "tool" as const, bars: p.bars, list: of,
-				children: once(() => of.map((i) => ({ key: `${key}/${tool}/${i}`, label: `${p.tool[i]} ${p.pid[i]}`, kind: "process" as const, bars: p.bars, list: [i], children: () => [] }))),
+				children: once(() => of.map((i) => ({ key: `${key}/${tool}/${this.key(i)}`, label: `${p.tool[i]} ${p.pid[i]}`, kind: "process" as const, bars: p.bars, list: [i], children: () => [] }))),
 			}));
 		};
 		if (!runs.size) return tools("", [...Array(p.n).keys()]);

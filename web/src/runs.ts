@@ -68,7 +68,7 @@ function table(list: RunRow[], all: () => RunRow[]): Grid<RunRow> {
 	};
 
 	return new Grid<RunRow>({
-		name: "Runs", rows: list, state: kept, mark: (r) => state(r).kind, pick: (r) => (location.hash = link("run", r.id)),
+		name: "Runs", rows: list, state: kept, key: (r) => r.id, mark: (r) => state(r).kind, pick: (r) => (location.hash = link("run", r.id)),
 		columns: [
 			{ key: "name", label: "name", value: (r) => r.name, node: (r) => badge(r), width: "minmax(10rem, 1.5fr)" },
 			{ key: "state", label: "end", value: (r) => end(r), width: "6rem" },

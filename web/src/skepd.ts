@@ -69,7 +69,7 @@ interface Rules { default: string; kernel: string | null; rules: Rule[] }
 
 function rules(r: Rules): Grid<Rule> {
 	return new Grid<Rule>({
-		name: "Rules", rows: r.rules, height: "24rem", state: keptRules,
+		name: "Rules", rows: r.rules, height: "24rem", state: keptRules, key: (x) => x.id,
 		columns: [
 			{ key: "id", label: "rule", value: (x) => x.id, width: "minmax(8rem, 14rem)" },
 			{ key: "verdict", label: "verdict", value: (x) => x.verdict, text: (x) => `${x.verdict === "sample" ? `1 in ${x.sample}` : x.verdict}${x.inherit ? " +" : ""}`, title: "+: its descendants get the same verdict", width: "7rem" },

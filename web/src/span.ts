@@ -10,6 +10,13 @@ export class Span {
 	constructor(public whole: number) {
 		this.b = whole = this.whole = Math.max(whole, 1e-3);
 	}
+	/** A longer run: a reader who sees all of it goes on to see all of it. */
+	grow(whole: number): this {
+		const all = this.a <= 0 && this.b >= this.whole;
+		this.whole = Math.max(whole, 1e-3);
+		this.show(all ? 0 : this.a, all ? this.whole : this.b);
+		return this;
+	}
 	onChange(fn: () => void): void {
 		this.watchers.push(fn);
 	}

@@ -2,6 +2,8 @@
 // view.ts - makes elements. Pages are functions that return an element; nothing is kept in step behind their back.
 
 type Child = Node | string | number | null | undefined | false | Child[];
+/** A part of a page that a newer answer changes in place, so that focus, scrolling and opened sections stay. */
+export interface Live { el: HTMLElement; update: () => void }
 type Props = Record<string, unknown>;
 
 /** Marks that turn the direction of what follows: a name with one could show another name. */
@@ -30,6 +32,37 @@ export function h(name: string, props?: Props | null, ...children: Child[]): HTM
 export function replace(el: Element, ...children: Child[]): void {
 	el.textContent = "";
 	append(el, children);
+}
+
+/** What a control or a section is called; the figures in a name change with the answer. */
+const nameOf = (el: Element): string => el.tagName + (el.getAttribute("aria-label") ?? el.textContent ?? "").replace(/[\d.,]+/g, "");
+const CONTROLS = "a, button, input, select, summary, [tabindex]";
+
+function openAgain(old: Element, fresh: Element): void {
+	const names = new Set([...old.querySelectorAll("details[open] > summary")].map(nameOf));
+	for (const s of fresh.querySelectorAll("details > summary")) if (names.has(nameOf(s))) (s.parentElement as HTMLDetailsElement).open = true;
+}
+/** Replaces the content of el. The focus stays on the control with the same name, and opened sections stay open. */
+export function exchange(el: Element, ...children: Child[]): void {
+	const fresh = h("div", null, ...children), focus = document.activeElement;
+	const among = (name: string): HTMLElement[] => [...el.querySelectorAll<HTMLElement>(CONTROLS)].filter((c) => nameOf(c) === name);
+	const name = focus && el.contains(focus) ? nameOf(focus) : "", at = name ? among(name).indexOf(focus as HTMLElement) : -1;
+	const caret = focus instanceof HTMLInputElement ? ([focus.selectionStart, focus.selectionEnd] as const) : undefined;
+
+	openAgain(el, fresh);
+	el.replaceChildren(...fresh.childNodes);
+	if (at < 0) return;
+	const again = among(name);
+	const to = again[Math.min(at, again.length - 1)];
+	to?.focus({ preventScroll: true });
+	if (caret && to instanceof HTMLInputElement) to.setSelectionRange(...caret);
+}
+/** The same, but leaves el alone if it shows this already. */
+export function refresh(el: Element, ...children: Child[]): void {
+	const fresh = el.cloneNode(false) as Element;
+	append(fresh, children);
+	openAgain(el, fresh);
+	if (!el.isEqualNode(fresh)) exchange(el, [...fresh.childNodes]);
 }
 
 /** A canvas context in CSS pixels, sharp on every display. */
