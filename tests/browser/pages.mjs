@@ -339,6 +339,30 @@ await page.waitForFunction(() => document.querySelector('[aria-label="Hours"]'))
 await accessible("a host");
 await picture("host");
 
+// A page that is left open goes on with the time: its axis, its hours.
+const hosted = hosts.hosts.find((x) => x.items.some((i) => i.hours.start.length)), day = 86400e3;
+let shift = 0;
+await answering("/api/hosts", () => {
+	const got = structuredClone(hosts), later = (t) => new Date(Date.parse(t) + shift * day).toISOString();
+	Object.assign(got, { since: later(got.since), until: later(got.until) });
+	for (const x of got.hosts) for (const i of x.items) i.hours.start = i.hours.start.map(later);
+	return got;
+}, async () => {
+	await open("#/hosts?since=401d");
+	await page.waitForFunction(() => document.querySelector('[aria-label="Hosts"] .grid-head canvas')?.style.width);
+	await page.click("details summary");
+	await page.waitForSelector('[aria-label="Hours"] .grid-body [role=row]');
+	await page.focus('[aria-label="Filter Hours"]');
+	await page.keyboard.type(hosted.host);
+	const axis = () => page.$eval('[aria-label="Hosts"] .grid-head canvas', (c) => c.toDataURL());
+	const was = await axis(), hour = (await rowTexts("Hours"))[0];
+	shift = 3;
+	await page.waitForFunction((h) => document.querySelector('[aria-label="Hours"] .grid-body [role=row]').innerText !== h, {}, hour)
+		.catch(() => check(false, "the table of hours goes on with the time"));
+	check((await axis()) !== was, "the axis of the hours goes on with the time");
+	check(await page.evaluate(() => document.activeElement.getAttribute("aria-label") === "Filter Hours"), "newer hours leave the focus");
+});
+
 // ---- comparisons, a task over runs, skepd
 const named = runs.filter((r) => r.pipeline === large.pipeline);
 await open(`#/diff/${runs[runs.length - 1].id}/${runs[0].id}`);

@@ -4,7 +4,7 @@ import { bytes, count, date, percent, seconds } from "./format";
 import { Grid, type GridState } from "./grid";
 import { failed, link, meter, type Page } from "./parts";
 import { get, watch } from "./source";
-import { colour, h, replace } from "./view";
+import { colour, h, replace, type Live } from "./view";
 
 interface Hours { start: string[]; known_s: number[]; capacity_s: number[]; busy_s: number[]; idle_s: number[]; runs_s: number[]; daemons_s: number[]; memory_bytes: number[]; memory_limit_bytes: number[]; rx_bytes: number[]; tx_bytes: number[] }
 interface Host { host: string; cpus: number; memory_bytes: number; last: string; runs: number; live_runs: number; last_run: string | null; items: { item: string; hours: Hours }[] }
@@ -31,6 +31,17 @@ function rowOf(host: Host, item: string, hours?: Hours): Row {
 		traffic: sum(hours?.rx_bytes) + sum(hours?.tx_bytes),
 	};
 }
+
+/** What the page shows: each answer replaces it, and the tables read it again. */
+interface Seen { rows: Row[]; from: number; to: number }
+function seenOf(answer: Hosts): Seen {
+	const rows = answer.hosts.flatMap((host) => {
+		const items = host.items.map((i) => rowOf(host, i.item, i.hours));
+		return items.some((r) => !r.item) ? items : [rowOf(host, ""), ...items];
+	});
+	return { rows, from: Date.parse(answer.since), to: Date.parse(answer.until) };
+}
+const keyOf = (r: Row): string => `${r.host.host} ${r.item}`;
 
 /** A bar an hour: its height is the share of the capacity, blue the part of runs. An hour without a record is a line. */
 function strip(ctx: CanvasRenderingContext2D, r: Row, from: number, to: number, width: number, height: number): void {
@@ -67,18 +78,16 @@ function days(ctx: CanvasRenderingContext2D, from: number, to: number, width: nu
 }
 
 /** time: what the page was asked for, which the page of a host keeps. */
-function table(rows: Row[], answer: Hosts, one: boolean, time: string): Grid<Row> {
-	const from = Date.parse(answer.since), to = Date.parse(answer.until);
-
-	return new Grid<Row>({
-		name: one ? "The host, its GPUs and containers" : "Hosts", rows, state: one ? keptItems : kept,
+function table(seen: Seen, one: boolean, time: string): Live {
+	const grid = new Grid<Row>({
+		name: one ? "The host, its GPUs and containers" : "Hosts", rows: seen.rows, state: one ? keptItems : kept, key: keyOf,
 		pick: one ? undefined : (r) => (location.hash = link("hosts", r.host.host) + time), picked: "opens the host",
 		columns: [
 			{ key: "host", label: one ? "item" : "host", value: (r) => (one ? r.item || r.host.host : r.host.host), width: "minmax(9rem, 14rem)" },
 			{ key: "cpus", label: "CPUs", value: (r) => (r.item ? null : r.host.cpus || null), text: (r) => (r.item || !r.host.cpus ? "" : String(Math.round(r.host.cpus))), number: true, width: "5rem" },
 			{ key: "busy", label: "busy", value: (r) => r.busy, text: (r) => percent(r.busy), node: (r) => meter(r.busy), number: true, title: "of its CPUs; of a GPU: a kernel ran on it; of a container: of its host's CPUs" },
 			{ key: "by_runs", label: "by runs", value: (r) => r.byRuns, text: (r) => (r.item ? "" : percent(r.byRuns)), number: true, width: "6rem" },
-			{ key: "hours", label: "hour by hour", title: "a bar an hour, its height the share in use, blue for runs; a line: no record", value: () => null, width: "minmax(18rem, 3fr)", draw: (ctx, r, w, hgt) => strip(ctx, r, from, to, w, hgt), axis: (ctx, w, hgt) => days(ctx, from, to, w, hgt) },
+			{ key: "hours", label: "hour by hour", title: "a bar an hour, its height the share in use, blue for runs; a line: no record", value: () => null, width: "minmax(18rem, 3fr)", draw: (ctx, r, w, hgt) => strip(ctx, r, seen.from, seen.to, w, hgt), axis: (ctx, w, hgt) => days(ctx, seen.from, seen.to, w, hgt) },
 			{ key: "memory_bytes", label: "memory", value: (r) => r.memory, text: (r) => (r.memory ? bytes(r.memory) : "–"), node: (r) => meter(r.limit ? r.memory / r.limit : null, "memory"), number: true, title: "most in use at a sample" },
 			{ key: "traffic_bytes", label: "network", value: (r) => r.traffic, text: (r) => (r.traffic ? bytes(r.traffic) : "–"), number: true },
 			{ key: "runs", label: "runs", value: (r) => (r.item ? null : r.host.runs), text: (r) => (r.item ? "" : count(r.host.runs)), number: true, width: "5rem" },
@@ -86,48 +95,63 @@ function table(rows: Row[], answer: Hosts, one: boolean, time: string): Grid<Row
 			{ key: "last", label: "last record", value: (r) => (r.item ? null : r.host.last), text: (r) => (r.item ? "" : date(r.host.last)), width: "12rem" },
 		],
 	});
+	return { el: grid.el, update: () => grid.setRows(seen.rows) };
 }
 
+interface Account { key: string; label: string; s: number; share: number }
 /** The ledger of a host's CPUs: each second of them once. */
-function ledger(host: Row, answer: Hosts): HTMLElement | null {
-	const h0 = host.hours;
-	if (!h0) return null;
+function accounts({ rows: [host], from, to }: Seen): Account[] {
+	const h0 = host?.hours;
+	if (!h0) return [];
 	const [capacity, busy, idle, runs, daemons] = [h0.capacity_s, h0.busy_s, h0.idle_s, h0.runs_s, h0.daemons_s].map(sum);
-	const asked = ((Date.parse(answer.until) - Date.parse(answer.since)) / 1000) * host.host.cpus;
+	const asked = ((to - from) / 1000) * host.host.cpus, all = Math.max(capacity, asked); // the kernel's clocks differ by some percent
 	const entries: [string, string, number][] = [
 		["runs", "runs", runs], ["daemons", "the system's own programs", daemons], ["others", "other processes", busy - runs - daemons],
 		["no_process", "no process: interrupts, stolen time", capacity - busy - idle], ["idle", "idle", idle], ["unknown", "no record", asked - capacity],
 	];
-	const rows = entries.map(([key, label, s]) => ({ key, label, s: Math.max(0, s) })), all = Math.max(capacity, asked); // the kernel's clocks differ by some percent
-	return h("section", null, h("h2", null, "Where the time of its CPUs went"), new Grid<(typeof rows)[0]>({
-		name: "CPU time of the host", rows, height: "20rem",
+	return entries.map(([key, label, s]) => ({ key, label, s: Math.max(0, s), share: Math.max(0, s) / all }));
+}
+function ledger(seen: Seen): Live {
+	const grid = new Grid<Account>({
+		name: "CPU time of the host", rows: accounts(seen), height: "20rem", key: (r) => r.key,
 		columns: [
 			{ key: "account", label: "account", value: (r) => r.label, width: "minmax(14rem, 1fr)" },
 			{ key: "time_s", label: "CPU time", value: (r) => r.s, text: (r) => seconds(r.s), number: true },
-			{ key: "share", label: "share", value: (r) => r.s / all, text: (r) => percent(r.s / all), node: (r) => meter(r.s / all, r.key === "runs" ? "cpu" : "rest"), number: true },
+			{ key: "share", label: "share", value: (r) => r.share, text: (r) => percent(r.share), node: (r) => meter(r.share, r.key === "runs" ? "cpu" : "rest"), number: true },
 		],
-	}).el);
+	});
+	const el = h("section", null, h("h2", null, "Where the time of its CPUs went"), grid.el);
+	const update = (): void => {
+		const rows = accounts(seen);
+		el.hidden = !rows.length;
+		grid.setRows(rows);
+	};
+	update();
+	return { el, update };
 }
 
 /** The hours behind the bars, made when they are asked for. */
-function values(rows: Row[]): HTMLElement {
+function values(seen: Seen): Live {
+	type Cell = { r: Row; i: number };
 	const details = h("details", null, h("summary", null, "The hours as a table"));
+	const cells = (): Cell[] => seen.rows.flatMap((r) => r.at.map((_, i) => ({ r, i })));
+	let grid: Grid<Cell> | undefined;
 	details.addEventListener("toggle", () => {
-		if (details.childElementCount > 1) return;
-		const cells = rows.flatMap((r) => r.at.map((_, i) => ({ r, i })));
-		const of = (key: keyof Hours) => ({ r, i }: { r: Row; i: number }): number => r.hours![key][i] as number;
-		details.append(new Grid<{ r: Row; i: number }>({
-			name: "Hours", rows: cells, height: "24rem",
+		if (grid) return;
+		const of = (key: keyof Hours) => ({ r, i }: Cell): number => r.hours![key][i] as number;
+		grid = new Grid<Cell>({
+			name: "Hours", rows: cells(), height: "24rem", key: ({ r, i }) => `${keyOf(r)} ${r.at[i]}`,
 			columns: [
 				{ key: "host", label: "host", value: ({ r }) => r.host.host },
 				{ key: "item", label: "item", value: ({ r }) => r.item },
 				{ key: "start", label: "hour", value: ({ r, i }) => r.hours!.start[i], text: ({ r, i }) => date(r.hours!.start[i]), width: "11rem" },
-				...(["known_s", "capacity_s", "busy_s", "runs_s"] as const).map((key) => ({ key, label: key.slice(0, -2), value: of(key), text: (c: { r: Row; i: number }) => seconds(of(key)(c)), number: true })),
-				...(["memory_bytes", "rx_bytes", "tx_bytes"] as const).map((key) => ({ key, label: key.slice(0, -6), value: of(key), text: (c: { r: Row; i: number }) => bytes(of(key)(c)), number: true })),
+				...(["known_s", "capacity_s", "busy_s", "runs_s"] as const).map((key) => ({ key, label: key.slice(0, -2), value: of(key), text: (c: Cell) => seconds(of(key)(c)), number: true })),
+				...(["memory_bytes", "rx_bytes", "tx_bytes"] as const).map((key) => ({ key, label: key.slice(0, -6), value: of(key), text: (c: Cell) => bytes(of(key)(c)), number: true })),
 			],
-		}).el);
+		});
+		details.append(grid.el);
 	});
-	return details;
+	return { el: details, update: () => grid?.setRows(cells()) };
 }
 
 function waste(w: Waste, unit: string): HTMLElement {
@@ -157,19 +181,21 @@ export function hostsPage(name: string | undefined, query: URLSearchParams): Pag
 	if (name !== undefined) asked.set("host", name);
 	const path = asked.size ? `?${asked}` : "", wasted = h("section");
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Reading the hours …"));
-	const ledgerOf = h("div");
-	let grid: Grid<Row> | undefined, left = false;
+	let seen: Seen | undefined, parts: Live[] = [], left = false;
 
 	function draw(answer: Hosts): void {
-		const rows = answer.hosts.flatMap((host) => {
-			const items = host.items.map((i) => rowOf(host, i.item, i.hours));
-			return items.some((r) => !r.item) ? items : [rowOf(host, ""), ...items];
-		});
+		const now = seenOf(answer);
 		body.removeAttribute("aria-busy");
-		if (name !== undefined && rows.length) replace(ledgerOf, ledger(rows[0], answer));
-		if (grid) grid.setRows(rows);
-		else if (rows.length) replace(body, (grid = table(rows, answer, name !== undefined, time)).el, ledgerOf, values(rows));
-		else replace(body, h("p", null, "The lake has no record of a host in this time."));
+		if (seen) {
+			Object.assign(seen, now);
+			for (const p of parts) p.update();
+		} else if (now.rows.length) {
+			seen = now;
+			parts = [table(seen, name !== undefined, time), ...(name === undefined ? [] : [ledger(seen)]), values(seen)];
+			replace(body, parts.map((p) => p.el));
+		} else {
+			replace(body, h("p", null, "The lake has no record of a host in this time."));
+		}
 	}
 	get<Wastes>(`/api/sweep${path}`).then((w) => {
 		if (!left) replace(wasted, h("h2", null, asked.has("since") ? "Wasted" : "Wasted in 30 days"), w.findings.length ? h("div", { class: "cards" }, w.findings.slice(0, 50).map((f) => waste(f, w.worth_unit))) : h("p", null, "Nothing is wasted in this time."));
