@@ -310,6 +310,30 @@ if (await page.$('[aria-label="Processes"] [aria-expanded=true]')) {
 	check((await rows()) < opened, "the left arrow closes it");
 }
 
+// a program that replaces itself again and again: a level for each exec
+const DEEP = 12000;
+await answering(`/api/run/${small.id}`, () => {
+	const got = structuredClone(whole), p = got.processes;
+	for (const [key, column] of Object.entries(p)) p[key] = Array.from({ length: DEEP }, (_, i) => (key === "image" ? i : key === "parent_upid" ? null : column[0]));
+	return got;
+}, async () => {
+	await open(`#/run/${small.id}/processes`);
+	await page.click('[aria-label="Open all: Processes"]');
+	check((await rows()) === DEEP, `the open tree has ${await rows()} of ${DEEP} levels`);
+	await page.type('[aria-label="Filter Processes"]', whole.processes.tool[0]);
+	check((await rows()) === DEEP, `the filter finds ${await rows()} of ${DEEP} levels`);
+	const lines = await page.evaluate(async () => {
+		const make = URL.createObjectURL;
+		let saved;
+		URL.createObjectURL = (blob) => make.call(URL, (saved = blob));
+		document.querySelector('[aria-label="CSV: Processes"]').click();
+		URL.createObjectURL = make;
+		return (await saved?.text())?.trim().split("\r\n").length;
+	});
+	check(lines === DEEP + 1, `the CSV file has ${lines} lines`);
+	await page.$eval('[aria-label="Filter Processes"]', (e) => { e.value = ""; e.dispatchEvent(new Event("input")); });
+});
+
 // every control can be reached, and shows where the focus is
 await open(`#/run/${large.id}/overview`);
 await page.evaluate(() => document.body.focus());

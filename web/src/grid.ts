@@ -137,14 +137,12 @@ export class Grid<R> {
 		return [columns.map((c) => c.key), rows.map((row) => columns.map((c) => c.value(row)))];
 	}
 	private everyRow(): R[] {
-		const all: R[] = [];
-		const walk = (rows: R[]): void => {
-			for (const row of rows) {
-				all.push(row);
-				walk(this.o.tree!.children(row));
-			}
-		};
-		walk(this.o.rows);
+		const all: R[] = [], rest = [...this.o.rows].reverse();
+		for (let row = rest.pop(); row !== undefined; row = rest.pop()) {
+			const children = this.o.tree!.children(row);
+			all.push(row);
+			for (let i = children.length - 1; i >= 0; i--) rest.push(children[i]);
+		}
 		return all;
 	}
 
@@ -205,18 +203,24 @@ export class Grid<R> {
 		this.shown = [];
 		this.forget();
 		if (tree) {
-			const walk = (rows: R[], level: number): boolean => {
-				let any = false;
-				for (const row of rows) {
-					const children = tree.children(row), at = this.shown.length;
-					this.shown.push({ row, level, more: children.length > 0 });
-					const within = (words.length || tree.open.has(tree.key(row))) && walk(children, level + 1);
-					if (!words.length || within || this.matches(row, words)) any = true;
-					else this.shown.length = at;
-				}
-				return any;
+			// Not by recursion: each exec is a child of the image before it, so a tree may be deeper than the browser's stack.
+			const branches = [{ rows: this.o.rows, next: 0, at: -1, any: false }]; // at: the row of the branch; any: it has a match
+			const leave = (at: number, within: boolean): void => {
+				if (!words.length || within || this.matches(this.shown[at].row, words)) branches[branches.length - 1].any = true;
+				else this.shown.length = at;
 			};
-			walk(this.o.rows, 1);
+			while (branches.length) {
+				const branch = branches[branches.length - 1];
+				if (branch.next === branch.rows.length) {
+					branches.pop();
+					if (branches.length) leave(branch.at, branch.any);
+					continue;
+				}
+				const row = branch.rows[branch.next++], children = tree.children(row), at = this.shown.length;
+				this.shown.push({ row, level: branches.length, more: children.length > 0 });
+				if (words.length || tree.open.has(tree.key(row))) branches.push({ rows: children, next: 0, at, any: false });
+				else leave(at, false);
+			}
 		} else {
 			const rows = words.length ? this.o.rows.filter((r) => this.matches(r, words)) : this.o.rows;
 			for (const row of this.order(rows)) this.shown.push({ row, level: 1, more: false });

@@ -77,13 +77,14 @@ export class Model {
 	get children(): Map<number, number[]> {
 		if (this.kids) return this.kids;
 		const p = this.processes, images = new Map<string, number[]>(), kids = new Map<number, number[]>();
+		const place = new Int32Array(p.n); // of an image among those of its process
 		for (let i = 0; i < p.n; i++) {
 			const list = images.get(p.upid[i]);
-			if (list) list.push(i);
+			if (list) place[i] = list.push(i) - 1;
 			else images.set(p.upid[i], [i]);
 		}
 		for (let i = 0; i < p.n; i++) {
-			const own = images.get(p.upid[i])!, at = own.indexOf(i), of = p.parent[i] ? images.get(p.parent[i]!) : undefined;
+			const own = images.get(p.upid[i])!, at = place[i], of = p.parent[i] ? images.get(p.parent[i]!) : undefined;
 			let parent = -1;
 			if (at > 0) parent = own[at - 1];
 			else if (of && p.parent[i] !== p.upid[i]) {
