@@ -63,7 +63,7 @@ async function open(hash) {
 async function answering(path, made, fn) {
 	const answer = (r) => {
 		const { pathname, searchParams } = new URL(r.url());
-		if (pathname !== path) return void r.continue();
+		if (!pathname.endsWith(path)) return void r.continue();
 		const body = JSON.stringify(made());
 		if (searchParams.has("live")) r.respond({ contentType: "text/event-stream", body: `retry: 200\n\ndata: ${body}\n\n` });
 		else r.respond({ contentType: "application/json", body });
@@ -405,10 +405,38 @@ await answering("/api/runs", () => [runs[0]], async () => {
 		check(got.join() === wanted.join(), `the comparison of ${a || "the history"} with ${b} selects ${got}, not ${wanted}`);
 	}
 });
+// By keyboard: an arrow key chooses, the button compares.
+await open(`#/diff/${runs[1].id}/${runs[0].id}`);
+await page.waitForSelector("form.filters select");
+await page.focus("form.filters select");
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("ArrowDown");
+const third = await page.$eval("form.filters select", (e) => e.value).catch(() => "");
+check(runs[3].id === third, `two arrow keys choose the run after the next: ${third}`);
+check(await page.evaluate(() => document.activeElement === document.querySelector("form.filters select")), "an arrow key leaves the focus in the chooser");
+if (third) {
+	await page.focus("form.filters button");
+	await page.keyboard.press("Enter");
+	await page.waitForFunction((h) => location.hash === h, {}, `#/diff/${third}/${runs[0].id}`).catch(() => check(false, `the button compares: ${page.url()}`));
+}
+await settled();
 const tasks = (await api(`/api/run/${large.id}?summary=1`)).tasks;
 if (tasks.length && large.pipeline) {
 	await open(`#/task/${encodeURIComponent(large.pipeline)}/${encodeURIComponent(tasks[0].task)}`);
 	check((await text()).includes("Executions"), `the task over ${named.length} runs`);
+	// Where it is another day than in Greenwich, the pictures have the day of the reader.
+	const ahead = new Date(large.start).getUTCHours() >= 10;
+	await page.emulateTimezone(ahead ? "Etc/GMT-14" : "Etc/GMT+12");
+	await page.evaluate(() => {
+		const fill = CanvasRenderingContext2D.prototype.fillText;
+		window.drawn = [];
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { window.drawn.push(text); fill.call(this, text, ...at); };
+	});
+	await page.select('[aria-label="Colours"]', "light"); // draws again
+	const local = new Date(Date.parse(large.start) + (ahead ? 14 : -12) * 3600e3).toISOString().slice(5, 10);
+	await page.waitForFunction((d) => window.drawn.includes(d), {}, local).catch(() => check(false, `the pictures of a task lack ${local}`));
+	await page.emulateTimezone(null);
+	await page.select('[aria-label="Colours"]', "auto");
 	await accessible("task");
 	await picture("task");
 }
@@ -444,7 +472,12 @@ if (process.env.BROWSER_HOSTILE) {
 // ---- dark, and a phone
 await open(`#/run/${large.id}/timeline`);
 const light = await timeLine();
-await page.select('[aria-label="Colours"]', "dark");
+await page.focus('[aria-label="Colours"]');
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("ArrowDown");
+check((await page.$eval('[aria-label="Colours"]', (e) => e.value)) === "dark", "two arrow keys choose the third of the colours");
+check(await page.evaluate(() => document.activeElement.getAttribute("aria-label") === "Colours"), "an arrow key leaves the focus at the colours");
+check((await differ(light, await timeLine())) > 0.3, "other colours change the pictures that are shown");
 await open(`#/run/${large.id}/overview`);
 await accessible("overview in dark");
 await picture("dark");

@@ -134,7 +134,7 @@ export function chart({ name, unit, binary, series }: Picture, span: Span): Char
 	const soon = perFrame(draw);
 	const timeOf = (e: PointerEvent): number => o.span.at(e.clientX - canvas.getBoundingClientRect().left - LEFT, width - LEFT - 8);
 	const box = h("div", {
-		class: "plot", tabindex: 0, role: "group",
+		class: "plot", tabindex: 0, role: "group", oncolours: () => soon(),
 		"aria-label": `${o.name} over time. Arrow keys move a cursor, plus and minus zoom, 0 shows all; the table below has the values.`,
 		onpointermove: (e: PointerEvent) => { cursor = Math.max(o.span.a, Math.min(o.span.b, timeOf(e))); soon(); },
 		onpointerleave: () => { cursor = dragFrom = NaN; soon(); },

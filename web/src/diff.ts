@@ -17,7 +17,15 @@ export const diffPath = (b: string, a?: string): string => `/api/diff?${new URLS
 
 export function diffPage(b: string, a?: string): Page {
 	const body = h("div", { "aria-busy": "true" }, h("p", { class: "quiet", role: "status" }, "Comparing …"));
-	const chooser = h("form", { class: "filters", "aria-label": "Which runs" });
+	// A select changes with each arrow key, so it is a button that goes to the comparison.
+	const chooser = h("form", {
+		class: "filters", "aria-label": "Which runs",
+		onsubmit: (e: Event) => {
+			const chosen = new FormData(e.target as HTMLFormElement), before = String(chosen.get("before")), after = String(chosen.get("after"));
+			e.preventDefault();
+			location.hash = before ? link("diff", before, after) : link("diff", after);
+		},
+	});
 
 	// The address may name a run by its name, or as "last": the answer says which run that is.
 	const compared = get<Diffed>(diffPath(b, a)).then((d) => {
@@ -43,13 +51,11 @@ function choose(list: Choice[], b: Choice, a?: Choice): HTMLElement[] {
 	const all = [...list];
 	for (const c of [a, b]) if (c && !all.some((x) => x.id === c.id)) all.unshift(c);
 	const option = (c: Choice, of?: Choice): HTMLElement => h("option", { value: c.id, selected: c.id === of?.id }, c.label);
-	const before = h("select", null, h("option", { value: "" }, "its history"), all.map((c) => option(c, a))) as HTMLSelectElement;
-	const after = h("select", null, all.map((c) => option(c, b))) as HTMLSelectElement;
-	const go = (): void => { location.hash = before.value ? link("diff", before.value, after.value) : link("diff", after.value); };
-
-	before.addEventListener("change", go);
-	after.addEventListener("change", go);
-	return [h("label", null, "before", before), h("label", null, "after", after)];
+	return [
+		h("label", null, "before", h("select", { name: "before" }, h("option", { value: "" }, "its history"), all.map((c) => option(c, a)))),
+		h("label", null, "after", h("select", { name: "after" }, all.map((c) => option(c, b)))),
+		h("button", null, "Compare"),
+	];
 }
 
 /** ▲ 1.35 × worse, ▼ better; ~ not significant or too small. */

@@ -69,6 +69,7 @@ export class Grid<R> {
 			class: "grid", role: o.tree ? "treegrid" : "grid", tabindex: 0, "aria-label": o.name, "aria-rowcount": 1,
 			"aria-colcount": o.columns.length, style: { "--columns": widths.join(" "), "--least": `${least}rem`, "--row": `${this.rowHeight}px`, "max-height": o.height ?? "70vh" },
 			onkeydown: (e: KeyboardEvent) => this.key(e),
+			oncolours: () => this.repaint(),
 			onscroll: () => {
 				this.state.top = this.scroller.scrollTop;
 				this.state.left = this.scroller.scrollLeft;

@@ -66,11 +66,11 @@ function show(): void {
 }
 
 async function begin(): Promise<void> {
-	const select = h("select", { "aria-label": "Colours", onchange: (e: Event) => { theme((e.target as HTMLSelectElement).value); show(); } },
+	const select = h("select", { "aria-label": "Colours", onchange: (e: Event) => theme((e.target as HTMLSelectElement).value) },
 		THEMES.map((t) => h("option", { value: t, selected: t === stored() }, t))) as HTMLSelectElement;
 	const home = h("a", { href: "#" }, "This report");
 	theme(stored());
-	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { coloursChanged(); show(); });
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", coloursChanged);
 	document.body.prepend(
 		h("a", { class: "skip", href: "#main", onclick: (e: Event) => { e.preventDefault(); main.focus(); } }, "Skip to the page"),
 		h("header", { class: "top" }, h("strong", { class: "brand" }, "skep"),

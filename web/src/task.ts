@@ -67,7 +67,7 @@ function plot(m: Measure, runs: RunRow[], found: Execution[]): HTMLElement | nul
 	if (!values.length) return null;
 	const largest = values.reduce((a, b) => Math.max(a, b), 0); // not by "...": a call has at most some 100,000 arguments
 	const most = found.reduce((most, e) => Math.max(most, m.asked(e.task) ?? 0), largest) * 1.1 || 1;
-	const box = h("div", { class: "plot", role: "img", "aria-label": `${m.label} of ${found.length} executions: least ${m.text(values.reduce((a, b) => Math.min(a, b), largest))}, median ${m.text(median(values))}, most ${m.text(largest)}` }, canvas);
+	const box = h("div", { class: "plot", oncolours: () => draw(), role: "img", "aria-label": `${m.label} of ${found.length} executions: least ${m.text(values.reduce((a, b) => Math.min(a, b), largest))}, median ${m.text(median(values))}, most ${m.text(largest)}` }, canvas);
 	const draw = perFrame(() => {
 		const width = box.clientWidth, w = width - left - 8, step = w / runs.length;
 		if (width < 80) return;
@@ -84,7 +84,7 @@ function plot(m: Measure, runs: RunRow[], found: Execution[]): HTMLElement | nul
 			const of = found.filter((e) => e.at === i), known = of.map((e) => m.of(e.task)).filter((v): v is number => v !== null), asked = of.map((e) => m.asked(e.task)).find((v) => v !== null);
 			const x = left + (i + 0.5) * step;
 			ctx.fillStyle = colour("quiet");
-			if (step > 34) ctx.fillText(run.start.slice(5, 10), x - 15, height - 9);
+			if (step > 34) ctx.fillText(date(run.start).slice(5, 10), x - 15, height - 9);
 			for (const e of of) {
 				const v = m.of(e.task);
 				if (v === null) continue;

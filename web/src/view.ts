@@ -83,8 +83,10 @@ let colours: Record<string, string> = {};
 export function colour(name: string): string {
 	return (colours[name] ??= getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#888");
 }
+/** Pictures are drawn again by what holds them: they listen to "colours". */
 export function coloursChanged(): void {
 	colours = {};
+	for (const el of document.querySelectorAll(".plot, .grid")) el.dispatchEvent(new Event("colours"));
 }
 
 /** Calls at most once a frame. */
