@@ -51,7 +51,7 @@ static int run_sums(struct lake_rows *sums, int64_t row, struct lake_run *r)
 /*
  * ?1, ?2: runs_answer.parents, parents_of_jobs of the files before.  A run begins after its parent: where two files
  * have them, the run is in the newer file, which is read first.  The lists lack parents that are in the run's own file:
- * MATCHING looks there itself, by an index.
+ * the question looks there itself, by an index.
  */
 static const struct lake_question parents_elsewhere = {
 	.sqlite = "SELECT json_group_array(parent), json_group_array(parent) FILTER (WHERE job) FROM (SELECT parent, EXISTS "
@@ -62,26 +62,32 @@ static const struct lake_question parents_elsewhere = {
 };
 
 /*
- * ?7: enum lake_outcome; ?10: the most rows, -1: all; ?13, ?14: as ?1, ?2 above.  The other values are NULL, or 0, when
- * any run matches.
+ * ?7: enum lake_outcome; ?10: the most rows, -1: all; ?13, ?14: as ?1, ?2 above.  Only the asked conditions stand in
+ * the text: SQLite chooses an index by them.  The caller frees it.
  */
-#define MATCHING \
-	"SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE (?1 IS NULL OR r.engine = ?1) AND (?2 IS NULL OR r.pipeline = ?2) " \
-	"AND (?3 IS NULL OR r.job = ?3 OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> '')) " \
-	"AND (?9 IS NULL OR r.host = ?9) AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) " \
-	"AND (?4 IS NULL OR r.uid = ?4) AND coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6 AND CASE ?7 WHEN 0 THEN 1 " \
-	"WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 " \
-	"ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END " \
-	"AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) AND " \
-	"r.run NOT IN (SELECT value FROM json_each(?13)) " \
-	"WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND " \
-	"r.run NOT IN (SELECT value FROM json_each(?14)) AND NOT " \
-	"(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%s') - 10) * 1000000000)) " \
-	"ELSE 1 END) "
-#define NEWEST "ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10"
+static char *matching_sqlite(const struct lake_runs_query *q)
+{
+	char *sql = NULL;
 
-static const char matching[] = MATCHING NEWEST;
-static const char matching_within[] = MATCHING "AND r.parent_run = ?8 " NEWEST; /* by its index */
+	if (asprintf(&sql,
+		     "SELECT " LAKE_RUN_COLUMNS " FROM run r WHERE coalesce(r.start_ns, 0) BETWEEN ?5 AND ?6%s%s%s%s%s%s "
+		     "AND (coalesce(r.end_ns, 0) = 0 OR r.end_ns > ?11) AND CASE ?7 WHEN 0 THEN 1 "
+		     "WHEN 1 THEN coalesce(r.end_ns, 0) = 0 WHEN 2 THEN r.exit_code > 0 OR r.signal <> 0 "
+		     "ELSE r.exit_code = 0 AND coalesce(r.signal, 0) = 0 END "
+		     "AND (?12 OR CASE r.origin WHEN 'session' THEN r.run NOT IN (SELECT parent_run FROM run) AND "
+		     "r.run NOT IN (SELECT value FROM json_each(?13)) "
+		     "WHEN 'shell' THEN r.run NOT IN (SELECT parent_run FROM run WHERE origin IN ('shell', 'command')) AND "
+		     "r.run NOT IN (SELECT value FROM json_each(?14)) AND NOT "
+		     "(" LAKE_RUN_SMALL " AND (coalesce(r.end_ns, 0) > 0 OR r.start_ns > (strftime('%%s') - 10) * 1000000000)) "
+		     "ELSE 1 END) ORDER BY r.start_ns DESC, r.run DESC LIMIT ?10",
+		     q->engine ? " AND r.engine = ?1" : "", q->pipeline ? " AND r.pipeline = ?2" : "",
+		     q->job ? " AND (r.job = ?3 AND r.job <> '' OR r.id IN (SELECT run FROM task WHERE job = ?3 AND job <> ''))"
+			    : "",
+		     q->uid ? " AND r.uid = ?4" : "", q->within ? " AND r.parent_run = ?8" : "",
+		     q->host ? " AND r.host = ?9" : "") < 0)
+		sql = NULL;
+	return sql;
+}
 
 /* The same for ClickHouse, which has no sub-queries that refer to the query around them. The caller frees it. */
 static char *matching_clickhouse(const struct lake_runs_query *q)
@@ -202,12 +208,12 @@ static int add_month(struct lake_file *f, void *arg)
 		LAKE_TEXT(answer->parents),
 		LAKE_TEXT(answer->parents_of_jobs),
 	};
-	char *sql = f->server ? matching_clickhouse(q) : NULL;
-	const struct lake_question question = { .sqlite = q->within ? matching_within : matching, .clickhouse = sql };
+	char *sql = f->server ? matching_clickhouse(q) : matching_sqlite(q);
+	const struct lake_question question = { .sqlite = sql, .clickhouse = sql };
 	struct lake_rows rows = { 0 }, sums = { 0 };
 	int err;
 
-	if (f->server && !sql)
+	if (!sql)
 		return lake_file_error(f, SQLITE_NOMEM);
 	err = lake_rows_open(f, &question, values, sizeof(values) / sizeof(values[0]), &rows);
 	free(sql);

@@ -69,6 +69,8 @@ CREATE TABLE run (
 CREATE INDEX run_by_start ON run (start_ns);
 CREATE INDEX run_by_name ON run (name, start_ns);
 CREATE INDEX run_by_parent ON run (parent_run);
+CREATE INDEX run_by_pipeline ON run (pipeline, start_ns);
+CREATE INDEX run_by_job ON run (job) WHERE job <> '';
 
 -- A task of a run: one execution of a step.  Its figures are those of its record: all processes until its end.
 CREATE TABLE task (

@@ -852,7 +852,7 @@ static void test_bounded(void **state)
 	if (most > 64 * MIB + 16 * MIB)
 		fail_msg("the lake had %llu MiB", (unsigned long long)(most / MIB));
 	assert_true(folder_bytes() <= 64 * MIB + 4 * MIB);
-	assert_true(count_all("SELECT count(*) FROM proc") > 4000);
+	assert_true(count_all("SELECT count(*) FROM proc") > 3000);
 	assert_true(count_all("SELECT count(*) FROM proc") < 12000);
 	/* sums per day outlive the rows */
 	for (uint64_t i = 0; i < 500; i++) {
