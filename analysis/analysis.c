@@ -139,25 +139,28 @@ const char *finding_seconds(double s, char *buf)
 char *finding_ask(const char *engine, enum finding_ask ask, double value)
 {
 	static const struct {
-		const char *engine, *cpus, *memory_mib, *minutes;
+		const char *engine, *cpus, *memory, *time;
+		double memory_by, time_by;
 	} spellings[] = {
-		{ "snakemake", "threads: %.0f", "resources: mem_mib=%.0f", "resources: runtime=%.0f" },
-		{ "nextflow", "cpus = %.0f", "memory = '%.0f MB'", "time = '%.0f min'" },
-		{ "slurm", "--cpus-per-task=%.0f", "--mem=%.0fM", "--time=%.0f" },
-		{ "cwltool", "coresMin: %.0f", "ramMin: %.0f", "ToolTimeLimit: timelimit: %.0f min" },
-		{ "", "%.0f cores", "%.0f MiB", "%.0f min" },
+		/* Snakemake reads mem_mb; it makes a mem_mib of it, and never the reverse */
+		{ "snakemake", "threads: %.0f", "resources: mem_mb=%.0f", "resources: runtime=%.0f", 1e6, 60 },
+		{ "nextflow", "cpus = %.0f", "memory = '%.0f MB'", "time = '%.0f min'", MIB, 60 },
+		{ "slurm", "--cpus-per-task=%.0f", "--mem=%.0fM", "--time=%.0f", MIB, 60 },
+		{ "cwltool", "coresMin: %.0f", "ramMin: %.0f", "ToolTimeLimit: timelimit: %.0f", MIB, 1 },
+		{ "", "%.0f cores", "%.0f MiB", "%.0f min", MIB, 60 },
 	};
 	size_t i = 0;
-	double by = ask == ASK_MEMORY ? MIB : ask == ASK_TIME ? 60 : 1;
+	double by = 1;
 	char *text = NULL;
 
 	while (*spellings[i].engine && strcmp(spellings[i].engine, engine) != 0)
 		i++;
+	by = ask == ASK_MEMORY ? spellings[i].memory_by : ask == ASK_TIME ? spellings[i].time_by : 1;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (asprintf(&text, ask == ASK_CPUS     ? spellings[i].cpus
-			    : ask == ASK_MEMORY ? spellings[i].memory_mib
-						: spellings[i].minutes, ceil(value / by)) < 0)
+			    : ask == ASK_MEMORY ? spellings[i].memory
+						: spellings[i].time, ceil(value / by)) < 0)
 		return NULL;
 #pragma GCC diagnostic pop
 	return text;

@@ -105,8 +105,7 @@ static void add_window(const struct sweep *s, const struct lake_host *h, const s
 	f->seconds += seconds;
 	f->amount.core_s += h->cpus * seconds;
 	f->amount.byte_s += (double)h->memory_bytes * seconds;
-	/* whole hours, of which the window has a part */
-	f->amount.gpu_s += gpu_s > 0 && seconds < 3600 ? gpu_s * seconds / 3600 : gpu_s;
+	f->amount.gpu_s += gpu_s;
 	if (to_ns - from_ns > f->to_ns - f->from_ns) {
 		f->from_ns = from_ns;
 		f->to_ns = to_ns;

@@ -121,11 +121,10 @@ static void add_group(struct pool *p, const struct analysis_group *g)
 	for (size_t i = 0; i < g->n_executions; i++) {
 		const struct analysis_execution *e = &g->executions[i];
 
-		if (2 * e->input < p->smallest_input)
-			continue;
+		/* what it would have held and read is not known, also if its task went on and ended well */
 		if (e->killed && e->limit > 0)
 			add_kill(p, e);
-		if (!e->ok)
+		if (e->killed || !e->ok || 2 * e->input < p->smallest_input)
 			continue;
 		p->longest_s = fmax(p->longest_s, e->wall_s);
 		p->input[p->n_ok] = e->input;
@@ -182,7 +181,7 @@ static bool is_overcome(const struct pool *p, const struct kill *k)
 		for (size_t j = 0; j < p->groups[i]->n_executions; j++) {
 			const struct analysis_execution *e = &p->groups[i]->executions[j];
 
-			if (e->ok && e->limit > k->limit && e->start_ns > k->start_ns)
+			if (e->ok && !e->killed && e->limit > k->limit && e->start_ns > k->start_ns)
 				return true;
 		}
 	return false;

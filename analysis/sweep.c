@@ -140,8 +140,14 @@ void waste_gpus(const struct sweep *s, const struct lake_host *h, uint64_t from_
 	*ret_busy_s = *ret_known_s = 0;
 	while (waste_next_item(s, h, "gpu/", &at, &hours, &n))
 		for (size_t i = hour_at(hours, n, from_ns); i < n && hours[i].start_ns < to_ns; i++) {
-			*ret_busy_s += (double)hours[i].busy_ns / 1e9;
-			*ret_known_s += (double)hours[i].known_ns / 1e9;
+			const struct lake_hour *o = &hours[i];
+			const uint64_t from = from_ns > o->first_ns ? from_ns : o->first_ns;
+			const uint64_t to = to_ns < o->last_ns ? to_ns : o->last_ns;
+			const double span = (double)(o->last_ns - o->first_ns);
+			const double part = to > from ? (double)(to - from) / span : 0;
+
+			*ret_busy_s += part * (double)o->busy_ns / 1e9;
+			*ret_known_s += part * (double)o->known_ns / 1e9;
 		}
 }
 

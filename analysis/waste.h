@@ -33,7 +33,7 @@ bool waste_is_next(const struct lake_hour *, const struct lake_hour *next);
 bool waste_is_known(const struct lake_hour *);
 /* The CPU time of an hour in cores, without the system's own programs; with_runs: including the CPU time of runs. */
 double waste_cores(const struct lake_hour *, bool with_runs);
-/* The host's hours of the GPUs that are in that time: how long they were busy, and how long they are known. */
+/* The host's GPUs in that time, of an hour its part: how long they were busy, and how long they are known. */
 void waste_gpus(const struct sweep *, const struct lake_host *, uint64_t from_ns, uint64_t to_ns, double *ret_busy_s,
 		double *ret_known_s);
 /* A user's work: not a job that the system starts by the clock. */

@@ -57,7 +57,7 @@ static struct lake_process *process_of(struct plan *p)
 /* One execution of a task: what a history consists of. */
 struct execution {
 	uint64_t wall_ms, peak_mib, input, asked_mib;
-	bool killed;
+	unsigned killed; /* 1; 2: a process of it was, and the task went on and ended well */
 };
 
 /* Adds the executions one after another. */
@@ -70,7 +70,7 @@ static void executions(struct plan *p, const struct execution *e, size_t n)
 		t->totals.read_bytes = 0;
 		process_of(p)->totals.rchar_bytes = e[i].input;
 		t->requested_memory_bytes = e[i].asked_mib * MIB;
-		t->signal = e[i].killed ? 9 : 0;
+		t->signal = e[i].killed == 1 ? 9 : 0;
 		process_of(p)->oom_killed = e[i].killed;
 	}
 }
@@ -895,6 +895,29 @@ static void test_censored(void **state)
 	reports_free(p.reports);
 }
 
+/* The only execution failed with nearly as much as it asked for: no size is known, and none is advised. */
+static void test_no_size(void **state)
+{
+	struct plan p = { reports_new("demo", "sh pipeline.sh", CPUS), false, NULL };
+	struct lake_task *t = task(&p, 0, 90000, 1, 1150);
+	struct analysis *a = NULL;
+	const struct finding *f;
+	size_t n, i = 0;
+
+	(void)state;
+	t->requested_memory_bytes = 1200 * MIB;
+	t->exit_code = process_of(&p)->exit_code = 1;
+	reports_finish(p.reports, RUN_MS, 0, 0);
+	assert_int_equal(analysis_new(&p.reports->report, NULL, 0, &a), 0);
+	n = analysis_findings(a, &f);
+	while (i < n && strcmp(f[i].kind->id, "memory-at-risk") != 0)
+		i++;
+	assert_true(i < n);
+	assert_string_equal(f[i].advice, "ask for more memory; no execution ended well, so how much it needs is not known");
+	analysis_free(a);
+	reports_free(p.reports);
+}
+
 /*
  * A tenth of the executions needs eight times as much: where the engine tries again a small first attempt is cheaper.
  * Not where it does not, where all need about the same, or where few executions are known.
@@ -1149,6 +1172,14 @@ static void test_sizes_of_runs(void **state)
 		/* killed at 800 MiB: it counts as these, and 30 % more, rounded up */
 		{ "killed", { { 1000, 500, 0, 800, false }, { 1000, 790, 0, 800, true }, { 1000, 500, 0, 800, false } },
 		  { 1000, 500, 0, 800, false }, 4, 4, 1280 },
+		/* the same where the tasks went on without what was killed: each execution counts once */
+		{ "killed, and went on", { { 1000, 790, 0, 800, 2 }, { 1000, 790, 0, 800, 2 },
+					   { 1000, 790, 0, 800, 2 } },
+		  { 1000, 790, 0, 800, 2 }, 4, 4, 1280 },
+		/* killed before it had read much: what it would have read is not known */
+		{ "killed early", { { 1000, 500, 300 * MIB, 800, false }, { 1000, 500, 300 * MIB, 800, false },
+				    { 1000, 790, 1 * MIB, 800, true } },
+		  { 1000, 500, 300 * MIB, 800, false }, 4, 4, 1280 },
 		/* killed at 500 MiB, then enough: like others, 700 MiB and 30 % */
 		{ "overcome", { { 1000, 700, 0, 800, false }, { 1000, 490, 0, 500, true }, { 1000, 400, 0, 500, false } },
 		  { 1000, 650, 0, 800, false }, 4, 4, 960 },
@@ -1296,6 +1327,7 @@ int main(void)
 		cmocka_unit_test(test_stale_waits),
 		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_any_report),
 		cmocka_unit_test(test_regressions), cmocka_unit_test(test_sizes_of_runs),
+		cmocka_unit_test(test_no_size),
 		cmocka_unit_test(test_size_by_input),
 	};
 
