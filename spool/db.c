@@ -222,6 +222,9 @@ static int set_up(struct spool_db *db, bool read_only)
 			 "PRAGMA journal_size_limit = %u",
 			 WAL_PAGES, WAL_PAGES * PAGE_BYTES);
 		err = db_exec(db, sql);
+		/* Debian's SQLite zeroes deleted rows: a dropped backlog would pass through the WAL once more */
+		if (err == 0)
+			err = db_exec(db, "PRAGMA secure_delete = OFF");
 	}
 	if (err == 0)
 		err = db_number(db, "PRAGMA page_size", &db->page_bytes);

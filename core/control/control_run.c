@@ -37,6 +37,19 @@ static void run_drop(struct control_run *r)
 	free(r);
 }
 
+/* A connection has one run. If it has one, sends the client the error. */
+static bool has_none(struct control_client *client)
+{
+	char why[CONTROL_WHY_SIZE];
+
+	if (!client->run)
+		return true;
+	snprintf(why, sizeof(why), "this connection already has run %s; begin another run on another connection",
+		 client->run->id);
+	control_send(client, control_error("busy", why));
+	return false;
+}
+
 /*
  * Is there room for one more run, and for one more of this user?  If not, sends the client the error.  A run whose
  * client has left counts until it ends: it costs skepd the same.
@@ -47,10 +60,7 @@ static bool room(struct control_client *client)
 	char why[CONTROL_WHY_SIZE];
 
 	collector_runs_named(client->control->collector, client->peer.uid, &named);
-	if (client->run)
-		snprintf(why, sizeof(why), "this connection already has run %s; begin another run on another "
-			"connection", client->run->id);
-	else if (named.all >= CONTROL_RUNS_MAX)
+	if (named.all >= CONTROL_RUNS_MAX)
 		snprintf(why, sizeof(why),
 			 "clients have begun %u runs, the limit; try again when one has ended",
 			 CONTROL_RUNS_MAX);
@@ -175,7 +185,7 @@ void control_run_begin(struct control_client *client, const struct control_reque
 	char why[CONTROL_WHY_SIZE];
 	int err;
 
-	if (!room(client) || !pids_agree(client))
+	if (!has_none(client) || !room(client) || !pids_agree(client))
 		return;
 	err = control_child_open(&client->peer, request->pid, &child, why);
 	if (err < 0) {
@@ -208,7 +218,7 @@ void control_run_resume(struct control_client *client, const struct control_requ
 	struct control_run *r;
 	char why[CONTROL_WHY_SIZE];
 
-	if (!room(client))
+	if (!has_none(client)) /* at the limit, too: the run is there already */
 		return;
 	r = run_new_for(client, request);
 	if (!r)
