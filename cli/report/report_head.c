@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/base/human.h"
 #include "cli/base/text.h"
@@ -67,14 +68,19 @@ static int print_command(const struct report *r)
 	return 0;
 }
 
-/* "2026-11-21 03:48:15 to 04:00:18 CET": the day only once if both are the same. */
+/* "2026-11-21 03:48:15 to 04:00:18 CET": the day and the zone only once if both are the same. */
 static char *times_text(const struct lake_run *run)
 {
 	char begin[HUMAN_SIZE], begin_day[HUMAN_SIZE], end[HUMAN_SIZE], end_day[HUMAN_SIZE];
+	const time_t from = (time_t)(run->start_ns / 1000000000), to = (time_t)(run->end_ns / 1000000000);
+	struct tm a = { 0 }, b = { 0 };
+	bool zones;
 
 	if (!run->end_ns || run->end_ns < run->start_ns)
 		return text_format("%s %s", run->end_ns ? "from" : "since", human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK | HUMAN_ZONE, begin));
-	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, begin);
+	/* daylight saving began or ended meanwhile */
+	zones = localtime_r(&from, &a) && localtime_r(&to, &b) && a.tm_gmtoff != b.tm_gmtoff;
+	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK | (zones ? HUMAN_ZONE : 0), begin);
 	human_date(run->start_ns, HUMAN_DATE, begin_day);
 	human_date(run->end_ns, HUMAN_DATE, end_day);
 	human_date(run->end_ns, HUMAN_CLOCK | HUMAN_ZONE | (strcmp(begin_day, end_day) == 0 ? 0 : HUMAN_DATE), end);

@@ -765,11 +765,13 @@ static int do_without_record(struct run *run, int code)
 /* `skep run --task`: marks this process, which becomes CMD.  CMD runs also where nothing records it. */
 static int become(struct run *run)
 {
+	const char *const set[] = { "SKEP_TASK", run->options.task, NULL };
+	char **environment = NULL; /* the caller's: a start with capabilities has emptied our own */
 	json_t *answer = NULL;
 	struct ctl *ctl = NULL;
 	int err;
 
-	if (setenv("SKEP_TASK", run->options.task, 1) < 0)
+	if (spawn_environment(set, &environment) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
 	/* pid 0: skepd is outside of our pid namespace, and SO_PEERCRED still says which process this is */
 	if (ctl_try_own(NULL, &ctl) &&
@@ -785,8 +787,9 @@ static int become(struct run *run)
 	json_decref(answer);
 	ctl_close(ctl);
 	limits_give_back(&run->inherited.limits);
-	execvp(run->options.command[0], run->options.command);
+	execvpe(run->options.command[0], run->options.command, environment);
 	err = errno;
+	free(environment);
 	say_exec_error(run, err);
 	return err == ENOENT ? 127 : 126;
 }

@@ -41,22 +41,22 @@ bool run_needs(const char *plugin)
 }
 
 /*
- * Adds the site's and the user's own tables ("tools", "redact", "containers"), if any: docs/reference/tools.md,
- * docs/guides/containers.md.
+ * Adds the site's and the user's own tables of that key of skepd's configuration, if any: docs/reference/tools.md,
+ * docs/guides/containers.md, docs/reference/recognizers.md.
  */
-static int add_tables(json_t *root, const char *name)
+static int add_tables(json_t *root, const char *name, const char *folder)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 	json_t *list = json_array();
 	char *folders[2] = { NULL, NULL };
 	int err = 0;
 
-	if (asprintf(&folders[0], "%s/%s.d", SKEP_SYSCONF_DIR, name) < 0)
+	if (asprintf(&folders[0], "%s/%s.d", SKEP_SYSCONF_DIR, folder) < 0)
 		folders[0] = NULL;
 	if (config && config[0] == '/')
-		err = asprintf(&folders[1], "%s/skep/%s.d", config, name);
+		err = asprintf(&folders[1], "%s/skep/%s.d", config, folder);
 	else if (home && home[0] == '/')
-		err = asprintf(&folders[1], "%s/.config/skep/%s.d", home, name);
+		err = asprintf(&folders[1], "%s/.config/skep/%s.d", home, folder);
 	if (err < 0)
 		folders[1] = NULL;
 	for (size_t i = 0; i < 2; i++) {
@@ -79,7 +79,8 @@ int run_config(const struct run_options *options, const char *lake, struct confi
 	json_object_set_new(root, "interval", json_string(interval));
 	if (options->plugin_dirs)
 		json_object_set(root, "plugin_dirs", options->plugin_dirs);
-	if (add_tables(root, "tools") < 0 || add_tables(root, "redact") < 0 || add_tables(root, "containers") < 0) {
+	if (add_tables(root, "tools", "tools") < 0 || add_tables(root, "redact", "redact") < 0 ||
+	    add_tables(root, "containers", "containers") < 0 || add_tables(root, "recognizers", "workflows") < 0) {
 		code = skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
 		goto out;
 	}

@@ -64,6 +64,7 @@ struct run {
 	/* CLOCK_REALTIME minus boot time when it began, or when the run around it began: struct skep_context */
 	int64_t realtime_offset_ns;
 	int status; /* of the root, as waitpid gives it; -1: not known */
+	uint64_t status_of_ns; /* a shell's job without an engine: the begin of the root that has this status */
 	uint64_t rusage_cpu_ns;
 	uint64_t seen;    /* number of processes that belonged to it */
 	uint64_t members; /* entries of the table that point here */

@@ -2,6 +2,7 @@
 /*
  * core/process/track_image.c - emits one record for each image of a process.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "core/base/counters.h"
@@ -114,8 +115,13 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 	if (last && (p->flags & PROC_EXITED)) {
 		run_decode_status(p->status, &r->exit_code, &r->signal, &core);
 		r->core_dumped = core;
+		/*
+		 * The kernel marks a victim that is about to exit anyway and sends it no SIGKILL (task_will_free_mem(),
+		 * mm/oom_kill.c): the process ended as its status says.
+		 */
+		r->oom_killed = r->oom_killed && r->signal == SIGKILL;
 	}
-	if (last && p->oom) {
+	if (r->oom_killed && p->oom) {
 		r->oom_cgroup = intern_str(p->oom->cgroup);
 		r->oom_limit_bytes = p->oom->limit_bytes;
 		r->oom_usage_bytes = p->oom->usage_bytes;

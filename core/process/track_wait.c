@@ -46,6 +46,20 @@ static void end_quiet_runs(struct track *t)
 			t->env.run_over(t->env.arg, run);
 }
 
+/*
+ * Of several roots, as an array of jobs has, the first failure is the run's status.  A shell's pipeline has the status
+ * of its last command, which the shell forks last: `zcat a | head` did not fail because zcat ended by SIGPIPE.
+ */
+static void take_status(struct run *run, const struct proc *p)
+{
+	const bool pipeline = run->job_group && !run->engine[0];
+
+	if (pipeline ? p->upid.start_ns >= run->status_of_ns : run->status <= 0)
+		run->status = (int)p->status;
+	if (pipeline && p->upid.start_ns > run->status_of_ns)
+		run->status_of_ns = p->upid.start_ns;
+}
+
 /* Emits the last image, remembers the identity as closed, and removes the entry. */
 static void close_entry(struct track *t, struct proc *p, const char *state)
 {
@@ -61,9 +75,8 @@ static void close_entry(struct track *t, struct proc *p, const char *state)
 
 		if (!p->run->peers || end_ns > p->run->end_ns)
 			p->run->end_ns = end_ns;
-		/* Of several roots, as an array of jobs has, the first failure is the run's status. */
-		if (p->run->alone && (p->flags & PROC_EXITED) && p->run->status <= 0)
-			p->run->status = (int)p->status;
+		if (p->run->alone && (p->flags & PROC_EXITED))
+			take_status(p->run, p);
 		if (p->run->alone && track_last_root(p))
 			over = p->run;
 	}

@@ -109,6 +109,9 @@ else
 		sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR"; grep "^Cap[IPEA]" /proc/self/status | sort -u -k 2' >"$work/out" 2>"$work/err"
 	same "setcap: skep runs with the system's plugins" "0 " "$? $(cat "$work/err")"
 	contains "setcap: CMD has the variables that ld.so removes from skep (LD_LIBRARY_PATH, TMPDIR)" "$work/out" "/opt/of/the/user $nobody"
+	LD_LIBRARY_PATH=/opt/of/the/user TMPDIR=$nobody site "$work/bin/skep" run --task align \
+		sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR $SKEP_TASK"' >"$work/task" 2>"$work/err"
+	contains "setcap, run --task: CMD has them, too" "$work/task" "/opt/of/the/user $nobody align"
 	same "setcap: CMD has no capability in any set" "0000000000000000" "$(sed -n 's/^Cap.*:[[:space:]]*//p' "$work/out")"
 	as_nobody --inh-caps=-all setpriv --no-new-privs "$work/bin/skep" run --lake "$nobody/lake" true 2>"$work/err"
 	same "setcap under no_new_privs: exit 4" 4 "$?"

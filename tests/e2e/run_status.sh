@@ -124,14 +124,17 @@ same "name and pipeline" "my name nightly" "$(json "$work/id.json" 'run["name"] 
 "$SKEP" run --lake "$work/new/folder/lake" --no-report true && [ -d "$work/new/folder/lake" ] &&
 	ok "skep makes the lake's folder" || fail "skep does not make the lake's folder"
 
-# a user's own table of tools, and secrets that must never be stored
-mkdir -p "$work/config/skep/tools.d"
+# a user's own tables of tools and recognizers, and secrets that must never be stored
+mkdir -p "$work/config/skep/tools.d" "$work/config/skep/workflows.d"
+echo '{ "recognizers": [ { "engine": "ours", "class": "launcher", "run": [ { "programs": ["ourtool"] } ],
+	"task": [ { "child": true, "facts": [ { "text": "step", "as": "name" } ] } ] } ] }' >"$work/config/skep/workflows.d/site.json"
 echo '{ "programs": [ { "match": ["ourtool"], "operand": "subcommand", "options_with_value": ["-d"] } ] }' \
 	>"$work/config/skep/tools.d/site.json"
-printf '#!/bin/sh\nexit 0\n' >"$work/ourtool"
+printf '#!/bin/sh\n/bin/true\nexit 0\n' >"$work/ourtool"
 chmod +x "$work/ourtool"
 XDG_CONFIG_HOME=$work/config "$SKEP" run --lake "$work/secret" --no-report --json "$work/id.json" -- \
 	"$work/ourtool" -d /tmp sync --password=hunter2hunter2
+same "a task of the user's own recognizers" "step" "$(json "$work/id.json" '" ".join(t["task"] for t in r["tasks"])')"
 same "a tool of the user's own table" "ourtool sync" "$(json "$work/id.json" '[p["tool"] for p in processes if p["last"]][0]')"
 grep -rq hunter2 "$work/secret" "$work/id.json" && fail "a password was kept" || ok "no password in the lake or the report"
 XDG_CONFIG_HOME=$work/config

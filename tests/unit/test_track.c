@@ -335,7 +335,7 @@ static void hostile(void **state)
 	tell_final(&f, 0, 50, T0, 0xffffffff, 1, 0);
 	p = fixture_image(&f, 50, 2);
 	assert_int_equal(p->r.signal, 0x7f);
-	assert_int_equal(p->r.oom_killed, 1);
+	assert_int_equal(p->r.oom_killed, 0);
 	assert_int_equal(p->r.user_ns + p->r.system_ns, p->r.cpu_ns);
 	assert_true(p->r.end_ns >= p->r.start_ns);
 	/* two processes, each the other's parent */
@@ -367,6 +367,23 @@ static void oom_is_the_victims(void **state)
 	assert_int_equal(p->r.oom_usage_bytes, 63 * MIB);
 	assert_string_equal(p->oom_cgroup, "/box");
 	assert_int_equal(fixture_image(&f, 10, 0)->r.oom_killed, 0);
+}
+
+/* It was on its way out when the kernel chose it: no SIGKILL. */
+static void oom_of_one_that_exits(void **state)
+{
+	struct skep_process_oom oom = { .limit_bytes = 64 * MIB };
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 2, 10, T0 + 1, &oom);
+	tell_exit(&f, T0 + 3, 10, T0 + 1, 3 << 8);
+	tell_final(&f, T0 + 4, 10, T0 + 1, 3 << 8, 5, 64 * MIB);
+	p = fixture_image(&f, 10, 0);
+	assert_int_equal(p->r.exit_code, 3);
+	assert_int_equal(p->r.oom_killed, 0);
+	assert_int_equal(p->r.oom_limit_bytes, 0);
 }
 
 static void oom_of_a_pid_is_its_holders(void **state)
@@ -907,6 +924,7 @@ int main(void)
 		HOST(counters_never_go_backwards),
 		HOST(a_sample_ahead_of_the_ring),
 		HOST(hostile),
+		HOST(oom_of_one_that_exits),
 		HOST(oom_is_the_victims),
 		HOST(oom_of_a_pid_is_its_holders),
 		HOST(facets_are_waited_for),

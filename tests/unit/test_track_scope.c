@@ -1869,11 +1869,20 @@ static void a_pipeline_of_a_shell(void **state)
 	fork_of(51, SHELL);
 	exec_in(50, 51, "sort\n"); /* before the first of the pipeline */
 	exec_in(50, 50, "zcat\nx\n");
-	end(50, 0);
+	end(50, 13); /* SIGPIPE */
 	fixture_settle(&f);
 	assert_false(run_of(50)->over); /* its last process lives */
 	end(51, 0);
 	fixture_settle(&f);
+	assert_int_equal(run_of(50)->status, 0); /* of the last command, as in the shell */
+	fork_of(52, SHELL);
+	fork_of(53, SHELL);
+	exec_in(52, 52, "sort\nx\n");
+	exec_in(52, 53, "grep\ny\n");
+	end(53, 1 << 8);
+	end(52, 0);
+	fixture_settle(&f);
+	assert_int_equal(run_of(52)->status, 1 << 8);
 	assert_ptr_equal(run_of(51), run_of(50));
 	assert_true(run_of(50)->over);
 	assert_string_equal(run_of(50)->name, "zcat");
@@ -1891,7 +1900,7 @@ static void a_pipeline_of_a_shell(void **state)
 	assert_ptr_equal(run_of(61), run_of(60));
 	assert_ptr_equal(run_of(62), run_of(60));
 	assert_string_equal(run_of(60)->engine, "snakemake");
-	assert_int_equal(f.n_runs, 3);
+	assert_int_equal(f.n_runs, 4);
 }
 
 /* for i in x y; do $i; done & (cd a; x | y) */
