@@ -150,7 +150,7 @@ char *finding_ask(const char *engine, enum finding_ask ask, double value)
 		{ "", "%.0f cores", "%.0f MiB", "%.0f min", MIB, 60 },
 	};
 	size_t i = 0;
-	double by = 1;
+	double by;
 	char *text = NULL;
 
 	while (*spellings[i].engine && strcmp(spellings[i].engine, engine) != 0)

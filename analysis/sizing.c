@@ -121,7 +121,7 @@ static void add_group(struct pool *p, const struct analysis_group *g)
 	for (size_t i = 0; i < g->n_executions; i++) {
 		const struct analysis_execution *e = &g->executions[i];
 
-		/* what it would have held and read is not known, also if its task went on and ended well */
+		/* nobody knows how much a killed execution would have held or read, also if its task ended well */
 		if (e->killed && e->limit > 0)
 			add_kill(p, e);
 		if (e->killed || !e->ok || 2 * e->input < p->smallest_input)

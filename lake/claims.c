@@ -105,7 +105,7 @@ static const struct lake_question sums[] = {
 	[LAKE_MACHINE_GPU_ENERGY] = OF_SENSOR("3", "gpu.device", "fields LIKE '%\"gpu_instance\":-1,%'"),
 };
 
-/* A machine may have become another type between two boots: its newest identity counts, whatever the boot. */
+/* An operator may resize a machine between two boots: the newest identity counts, of whatever boot. */
 static const struct lake_question machines = {
 	.sqlite = "SELECT " HOST ", fields FROM record WHERE stream = (SELECT id FROM dict WHERE s = 'host.identity') AND "
 		  "time_ns < ?2 ORDER BY time_ns DESC, fields DESC LIMIT 1",

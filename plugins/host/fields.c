@@ -96,7 +96,7 @@ static const struct skep_field disk_fields[] = {
 	ATTR(disk_record, device, "system.device", STR, "a whole device, such as \"nvme0n1\""),
 	ATTR(disk_record, class, "class", STR, "nvme, scsi, virtio, xen, mmc, network, dm, md, loop, zram, ..."),
 	ATTR(disk_record, stacked, "stacked", U64,
-	     "1: what is below it counts the same bytes (dm, md, loop, zvols, heads of NVMe multipath, ...)"),
+	     "1: a device or a file system below this device counts the same bytes (dm, md, loop, zvols, heads of NVMe multipath, ...)"),
 	DELTA(disk_record, read_bytes, "system.disk.io.read", "By", "read"),
 	DELTA(disk_record, write_bytes, "system.disk.io.write", "By", "written"),
 	DELTA(disk_record, discard_bytes, "system.disk.io.discard", "By", "discarded (trim)"),

@@ -226,7 +226,7 @@ static void emit_load(struct skep_instance *inst, struct host_probe *st, uint64_
 
 /*
  * The kernel's watchdog may find that the TSC is unstable, and then the kernel charges interrupts to tasks.  The item
- * "irq" stays a part with what it has, so that a run in which this happens adds up.
+ * "irq" stays a part of the ledger and grows no more, so that the ledger of a run around that moment adds up.
  */
 static void look_at_irq_time(struct skep_instance *inst, struct host_probe *st)
 {

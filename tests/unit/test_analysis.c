@@ -1172,11 +1172,11 @@ static void test_sizes_of_runs(void **state)
 		/* killed at 800 MiB: it counts as these, and 30 % more, rounded up */
 		{ "killed", { { 1000, 500, 0, 800, false }, { 1000, 790, 0, 800, true }, { 1000, 500, 0, 800, false } },
 		  { 1000, 500, 0, 800, false }, 4, 4, 1280 },
-		/* the same where the tasks went on without what was killed: each execution counts once */
+		/* the same where the tasks went on without the killed process: each execution counts once */
 		{ "killed, and went on", { { 1000, 790, 0, 800, 2 }, { 1000, 790, 0, 800, 2 },
 					   { 1000, 790, 0, 800, 2 } },
 		  { 1000, 790, 0, 800, 2 }, 4, 4, 1280 },
-		/* killed before it had read much: what it would have read is not known */
+		/* the kernel killed an execution that had read little: the execution counts all the same */
 		{ "killed early", { { 1000, 500, 300 * MIB, 800, false }, { 1000, 500, 300 * MIB, 800, false },
 				    { 1000, 790, 1 * MIB, 800, true } },
 		  { 1000, 500, 300 * MIB, 800, false }, 4, 4, 1280 },

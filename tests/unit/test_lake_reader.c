@@ -1775,7 +1775,7 @@ static void test_host_of_claims(void **state)
 	lake_close(l);
 }
 
-/* Samples of one process in two files: the later ones say what it ran, whatever file is read first. */
+/* Samples of one process in two files: the later samples name its tool, whichever file skep reads first. */
 static void test_gpu_holder_of_months(void **state)
 {
 	const uint64_t december = 21 * DAY;
