@@ -301,7 +301,7 @@ struct analysis *analysis_free(struct analysis *a)
 	free(a->findings);
 	analysis_group_free(a->whole);
 	free(a->groups);
-	free(a->leaves);
+	free(a->leaf);
 	free(a);
 	return NULL;
 }

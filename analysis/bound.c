@@ -89,10 +89,11 @@ void analysis_bound(struct analysis_group *g, double net_bytes)
 /* Whether the group's GPUs were busy for half of the time of its tasks. */
 static int set_gpu(const struct analysis *a, struct analysis_group *g)
 {
+	const struct analysis_gpu_user user = analysis_gpu_group(g);
 	struct analysis_gpu *list;
 	double busy_s = 0;
 	size_t n;
-	int rc = analysis_gpu(a, FINDING_OF_TASK, g->name, g->requested_cpus, 0, &list, &n);
+	int rc = analysis_gpu(a, &user, 0, &list, &n);
 
 	if (rc)
 		return rc;

@@ -60,36 +60,19 @@ struct diff {
 
 /* ---- values ------------------------------------------------------------------ */
 
-static int tool_order(const void *a, const void *b)
-{
-	return strcmp((*(const struct lake_tool *const *)a)->tool, (*(const struct lake_tool *const *)b)->tool);
-}
-
 /* Adds the processes without children to their tools and to the run. */
 static int side_waits(struct side *s)
 {
 	const struct lake_report *r = s->report;
-	const struct lake_tool **tools = calloc(r->n_tools + 1, sizeof(const struct lake_tool *));
 
 	s->tool_waits = calloc(r->n_tools + 1, sizeof(*s->tool_waits));
-	if (!tools || !s->tool_waits) {
-		free(tools);
+	if (!s->tool_waits)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < r->n_tools; i++)
-		tools[i] = &r->tools[i];
-	if (r->n_tools)
-		qsort(tools, r->n_tools, sizeof(*tools), tool_order);
-	for (size_t i = 0; i < s->analysis->n_leaves; i++) {
-		const struct lake_process *p = &r->processes[s->analysis->leaves[i]];
-		const struct lake_tool key = { .tool = p->tool }, *at = &key;
-		const struct lake_tool *const *found = bsearch(&at, tools, r->n_tools, sizeof(*tools), tool_order);
-
-		analysis_waits_add(&s->waits, p, s->analysis->end_ns);
-		if (found)
-			analysis_waits_add(&s->tool_waits[*found - r->tools], p, s->analysis->end_ns);
-	}
-	free(tools);
+		analysis_tool_waits(s->analysis, &r->tools[i], &s->tool_waits[i]);
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (s->analysis->leaf[i])
+			analysis_waits_add(&s->waits, &r->processes[i], s->analysis->end_ns);
 	return 0;
 }
 

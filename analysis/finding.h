@@ -34,8 +34,7 @@ struct analysis {
 	struct analysis_group **groups; /* by the CPU time of their tasks, most first */
 	size_t n_groups;
 	struct analysis_group *whole;
-	size_t *leaves; /* images of processes that have no children in the run; indices into report->processes */
-	size_t n_leaves;
+	bool *leaf; /* of each of report->processes: an image without children of its own */
 	struct finding *findings;
 	size_t n_findings, room;
 	double gate_wall_s, gate_core_s, gate_share;
@@ -54,7 +53,7 @@ double analysis_task_wall_s(const struct analysis *, const struct lake_task *);
 int analysis_group_all(struct analysis *);
 void analysis_group_free(struct analysis_group *);
 /*
- * Lists the images without children of their own: a shell that has run its helpers and then executes a program is a
+ * Finds the images without children of their own: a shell that has run its helpers and then executes a program is a
  * leaf from then on. 0 or -ENOMEM.
  */
 int analysis_leaves_find(struct analysis *);
@@ -83,7 +82,7 @@ void analysis_bound(struct analysis_group *, double net_bytes);
 /* Then for the groups that kept a GPU busy: a program that waits for one may use a CPU meanwhile. 0 or -ENOMEM. */
 int analysis_bound_gpus(struct analysis *);
 /* The waits of a tool's processes without children. */
-void analysis_tool_waits(const struct analysis *, const char *tool, struct analysis_waits *ret);
+void analysis_tool_waits(const struct analysis *, const struct lake_tool *, struct analysis_waits *ret);
 /* The process with the most children that lived for less than so many seconds; NULL: no such children. */
 const struct lake_process *analysis_busiest_parent(const struct analysis *, double seconds);
 
@@ -99,14 +98,25 @@ struct analysis_gpu {
 	bool is_cpu;        /* a process used a whole core, or all of them the cores that were asked for */
 	bool is_io;         /* half of the samples of threads were waits for storage */
 };
+/* Whose: those of one name of tasks, or of a tool. */
+struct analysis_gpu_user {
+	enum finding_subject of;
+	const char *name;
+	size_t n;     /* executions */
+	double cores; /* asked for; 0: not known */
+	const struct lake_task *const *tasks;
+	size_t n_tasks;
+	const struct lake_tool *tool;
+};
+struct analysis_gpu_user analysis_gpu_group(const struct analysis_group *);
 /* Lists the intervals in which they held one, but the first after_s. The caller frees the list. 0 or -ENOMEM. */
-int analysis_gpu(const struct analysis *, enum finding_subject, const char *name, double cores, double after_s,
-		 struct analysis_gpu **ret, size_t *ret_n);
+int analysis_gpu(const struct analysis *, const struct analysis_gpu_user *, double after_s, struct analysis_gpu **ret,
+		 size_t *ret_n);
 bool analysis_gpu_is_used(const struct lake_report *); /* a process of the run held one */
 /* Calls judge for each name of tasks, without tasks for each tool, if a process of the run held a GPU. */
 int analysis_gpu_each(struct analysis *, const struct finding_kind *, const double *thresholds,
 		      int (*judge)(struct analysis *, const struct finding_kind *, const double *thresholds,
-				   enum finding_subject, const char *name, size_t n, double cores));
+				   const struct analysis_gpu_user *));
 /* For more than that share of these intervals a GPU was less busy than `gpu` beside a busy CPU or storage. */
 bool finding_is_starved(const struct analysis_gpu *, size_t n, double gpu, double share, double *ret_starved_s,
 			double *ret_io_s, double *ret_all_s);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/finding.h"
 
@@ -58,7 +57,25 @@ static struct analysis_gpu gpu_of(const struct lake_progress *const *p, size_t n
 	return g;
 }
 
-int analysis_gpu(const struct analysis *a, enum finding_subject of, const char *name, double cores, double after_s,
+struct analysis_gpu_user analysis_gpu_group(const struct analysis_group *g)
+{
+	return (struct analysis_gpu_user){ .of = FINDING_OF_TASK, .name = g->name, .n = g->n,
+					   .cores = g->requested_cpus, .tasks = g->tasks, .n_tasks = g->n };
+}
+
+/* Adds the samples of these images to a list of n; returns how many it has then. */
+static size_t add_samples(const struct lake_report *r, const size_t *images, size_t n_images,
+			  const struct lake_progress **list, size_t n)
+{
+	const struct lake_progress *of;
+
+	for (size_t i = 0; i < n_images; i++)
+		for (size_t k = 0, n_of = analysis_progress(r, images[i], &of); k < n_of; k++)
+			list[n++] = &of[k];
+	return n;
+}
+
+int analysis_gpu(const struct analysis *a, const struct analysis_gpu_user *user, double after_s,
 		 struct analysis_gpu **ret, size_t *ret_n)
 {
 	const struct lake_report *r = a->report;
@@ -73,19 +90,17 @@ int analysis_gpu(const struct analysis *a, enum finding_subject of, const char *
 		free(list);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < r->n_progress; i++) {
-		const struct lake_process *p = &r->processes[r->progress[i].process];
-
-		if (strcmp(of == FINDING_OF_TASK ? p->task : p->tool, name) == 0)
-			of_it[n++] = &r->progress[i];
-	}
+	for (size_t i = 0; i < user->n_tasks; i++)
+		n = add_samples(r, user->tasks[i]->images, user->tasks[i]->n_images, of_it, n);
+	if (user->tool)
+		n = add_samples(r, user->tool->images, user->tool->n_images, of_it, n);
 	qsort(of_it, n, sizeof(*of_it), by_end);
 	for (size_t i = 0, end; i < n; i = end) {
 		struct analysis_gpu g;
 
 		for (end = i + 1; end < n && (double)(of_it[end]->end_ns - of_it[i]->end_ns) < interval / 2; end++)
 			;
-		g = gpu_of(of_it + i, end - i, cores);
+		g = gpu_of(of_it + i, end - i, user->cores);
 		if (g.seconds <= 0)
 			continue;
 		first = first ? first : of_it[i]->end_ns;
@@ -108,17 +123,23 @@ bool analysis_gpu_is_used(const struct lake_report *r)
 
 /* The tasks' names, without tasks the tools, of which a process held a GPU. */
 int analysis_gpu_each(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
-		      int (*judge)(struct analysis *, const struct finding_kind *, const double *, enum finding_subject,
-				   const char *, size_t, double))
+		      int (*judge)(struct analysis *, const struct finding_kind *, const double *,
+				   const struct analysis_gpu_user *))
 {
 	const struct lake_report *r = a->report;
 	const bool any = analysis_gpu_is_used(r);
 	int rc = 0;
 
-	for (size_t i = 0; any && i < a->n_groups && rc == 0; i++)
-		rc = judge(a, kind, thresholds, FINDING_OF_TASK, a->groups[i]->name, a->groups[i]->n,
-			   a->groups[i]->requested_cpus);
-	for (size_t i = 0; any && i < r->n_tools && rc == 0 && !a->n_groups; i++)
-		rc = judge(a, kind, thresholds, FINDING_OF_TOOL, r->tools[i].tool, r->tools[i].calls, 0);
+	for (size_t i = 0; any && i < a->n_groups && rc == 0; i++) {
+		const struct analysis_gpu_user user = analysis_gpu_group(a->groups[i]);
+
+		rc = judge(a, kind, thresholds, &user);
+	}
+	for (size_t i = 0; any && i < r->n_tools && rc == 0 && !a->n_groups; i++) {
+		const struct analysis_gpu_user user = { .of = FINDING_OF_TOOL, .name = r->tools[i].tool,
+							.n = r->tools[i].calls, .tool = &r->tools[i] };
+
+		rc = judge(a, kind, thresholds, &user);
+	}
 	return rc;
 }

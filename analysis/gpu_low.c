@@ -10,10 +10,10 @@
 
 enum { P95, P5, MEAN, WARM_UP, LEAST };
 
-static int judge(struct analysis *a, const struct finding_kind *kind, const double *thresholds, enum finding_subject of,
-		 const char *name, size_t n, double cores)
+static int judge(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
+		 const struct analysis_gpu_user *user)
 {
-	struct finding f = { .kind = kind, .of = of, .name = name, .n = n, .severity = FINDING_NOTE,
+	struct finding f = { .kind = kind, .of = user->of, .name = user->name, .n = user->n, .severity = FINDING_NOTE,
 			     .confidence = FINDING_MEDIUM, .threshold = thresholds[P95] };
 	double p95, p5, idle_s = 0, device_s = 0, seconds = 0, starved, io, all, *use;
 	char text[FINDING_NUMBER];
@@ -21,7 +21,7 @@ static int judge(struct analysis *a, const struct finding_kind *kind, const doub
 	size_t n_list;
 	bool is_starved;
 
-	if (analysis_gpu(a, of, name, cores, thresholds[WARM_UP], &list, &n_list) != 0)
+	if (analysis_gpu(a, user, thresholds[WARM_UP], &list, &n_list) != 0)
 		return -ENOMEM;
 	use = calloc(n_list + 1, sizeof(*use));
 	for (size_t i = 0; use && i < n_list; i++) {

@@ -27,10 +27,10 @@ bool finding_is_starved(const struct analysis_gpu *list, size_t n, double gpu, d
 	return all > 0 && starved > share * all;
 }
 
-static int judge(struct analysis *a, const struct finding_kind *kind, const double *thresholds, enum finding_subject of,
-		 const char *name, size_t n, double cores)
+static int judge(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
+		 const struct analysis_gpu_user *user)
 {
-	struct finding f = { .kind = kind, .of = of, .name = name, .n = n, .severity = FINDING_WARN,
+	struct finding f = { .kind = kind, .of = user->of, .name = user->name, .n = user->n, .severity = FINDING_WARN,
 			     .confidence = FINDING_MEDIUM, .threshold = thresholds[SHARE] };
 	char starved_text[FINDING_NUMBER], all_text[FINDING_NUMBER];
 	double starved, io, all, devices = 0;
@@ -38,7 +38,7 @@ static int judge(struct analysis *a, const struct finding_kind *kind, const doub
 	size_t n_list;
 	bool is;
 
-	if (analysis_gpu(a, of, name, cores, thresholds[WARM_UP], &list, &n_list) != 0)
+	if (analysis_gpu(a, user, thresholds[WARM_UP], &list, &n_list) != 0)
 		return -ENOMEM;
 	is = finding_is_starved(list, n_list, thresholds[GPU], thresholds[SHARE], &starved, &io, &all);
 	for (size_t i = 0; i < n_list; i++)

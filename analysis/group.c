@@ -107,12 +107,10 @@ static int phase_by_cores(const void *a, const void *b)
 
 /* What the images of a run are looked up by, and room for the figures of one task. */
 struct work {
-	size_t *images; /* by task id */
 	const struct lake_sample **samples; /* by tool, then time */
 	struct analysis_edge *edges;
 	struct phase *phases;
-	char *leaf; /* by image: it has no children */
-	size_t n_images, n_samples;
+	size_t n_samples;
 };
 
 static int sample_by_tool(const void *a, const void *b)
@@ -184,15 +182,16 @@ static size_t add_use(const struct lake_process *p, const struct lake_sample *co
 /* The most edges that the images of one task have. */
 static size_t most_edges(const struct lake_report *r, const struct work *w)
 {
-	size_t most = 0, sum = 0, n;
+	size_t most = 0, n;
 
-	for (size_t i = 0; i < w->n_images; i++) {
-		const struct lake_process *p = &r->processes[w->images[i]];
+	for (size_t i = 0; i < r->n_tasks; i++) {
+		const struct lake_task *t = &r->tasks[i];
+		size_t sum = 0;
 
-		if (i && strcmp(p->task_id, r->processes[w->images[i - 1]].task_id) != 0)
-			sum = 0;
-		samples_of(w, p, &n);
-		sum += *p->task_id ? 2 + 2 * n : 0;
+		for (size_t k = 0; k < t->n_images; k++) {
+			samples_of(w, &r->processes[t->images[k]], &n);
+			sum += 2 + 2 * n;
+		}
 		most = sum > most ? sum : most;
 	}
 	return most;
@@ -235,36 +234,6 @@ static double busy_cores(const struct lake_report *r, const struct work *w, cons
 	return 0;
 }
 
-/* ---- images by task ------------------------------------------------------------ */
-
-static int image_by_task(const void *a, const void *b, void *arg)
-{
-	const struct lake_process *p = arg;
-	const size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	const int order = strcmp(p[i].task_id, p[k].task_id);
-
-	return order ? order : (i > k) - (i < k);
-}
-
-/* The images of the task: returns the first in `images`, which are in the order of image_by_task. */
-static size_t images_of(const struct lake_report *r, const size_t *images, size_t n, const char *task_id, size_t *ret_n)
-{
-	size_t low = 0, high = n, end;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(r->processes[images[middle]].task_id, task_id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < n && strcmp(r->processes[images[end]].task_id, task_id) == 0; end++)
-		;
-	*ret_n = *task_id ? end - low : 0;
-	return low;
-}
-
 /* ---- groups --------------------------------------------------------------------- */
 
 static int task_by_name(const void *a, const void *b)
@@ -298,17 +267,16 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		.limit = (double)(t->granted_memory_bytes ? t->granted_memory_bytes : t->requested_memory_bytes),
 	};
 	double memory, limit = 0;
-	size_t n, first = images_of(a->report, w->images, w->n_images, t->task_id, &n);
 
-	for (size_t i = first; i < first + n; i++) {
-		const struct lake_process *p = &a->report->processes[w->images[i]];
+	for (size_t i = 0; i < t->n_images; i++) {
+		const struct lake_process *p = &a->report->processes[t->images[i]];
 
 		e.killed |= p->oom_killed;
 		larger(&limit, p->oom_killed ? (double)p->oom_limit_bytes : 0);
 		g->killed = p->oom_killed && !g->killed ? p : g->killed;
 		g->java |= strcmp(p->tool, "java") == 0;
 		larger(&g->largest_process, memory_of(p));
-		if (w->leaf[w->images[i]]) {
+		if (a->leaf[t->images[i]]) {
 			analysis_waits_add(&g->waits, p, a->end_ns);
 			analysis_stalls_add(&g->waits, a->report, p, a->end_ns);
 		}
@@ -316,7 +284,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 			*busiest = p;
 	}
 	*net_bytes += (double)(t->totals.net_rx_bytes + t->totals.net_tx_bytes);
-	memory = concurrent_memory(a->report, w->images + first, n, w->edges);
+	memory = concurrent_memory(a->report, t->images, t->n_images, w->edges);
 	memory = memory > 0 ? memory : (double)t->totals.rss_peak_bytes; /* the lake has no rows of its images */
 	larger(&g->requested_cpus, lake_task_cpus(t));
 	larger(&g->requested_memory, (double)lake_task_memory(t));
@@ -339,7 +307,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	if (e.ok) {
 		g->wall_s[g->n_ok] = wall;
 		g->cores[g->n_ok] = wall > 0 ? e.cpu_s / wall : 0;
-		e.busy_cores = busy_cores(a->report, w, w->images + first, n, wall);
+		e.busy_cores = busy_cores(a->report, w, t->images, t->n_images, wall);
 		e.busy_cores = fmax(g->cores[g->n_ok], e.busy_cores);
 		g->busy_cores[g->n_ok] = e.busy_cores;
 		g->memory[g->n_ok++] = memory;
@@ -376,9 +344,11 @@ static struct analysis_group *whole_new(const struct analysis *a)
 	g->name = strdup("");
 	g->engine = run->engine;
 	g->executions = calloc(1, sizeof(*g->executions));
-	for (size_t i = 0; i < a->n_leaves; i++) {
-		const struct lake_process *p = &a->report->processes[a->leaves[i]];
+	for (size_t i = 0; i < a->report->n_processes; i++) {
+		const struct lake_process *p = &a->report->processes[i];
 
+		if (!a->leaf[i])
+			continue;
 		analysis_waits_add(&g->waits, p, a->end_ns);
 		if (!busiest || p->totals.cpu_ns > busiest->totals.cpu_ns)
 			busiest = p;
@@ -470,9 +440,6 @@ static int group_tasks(struct analysis *a, const struct work *w, const struct la
 
 static void sort_work(const struct lake_report *r, struct work *w)
 {
-	for (size_t i = 0; i < r->n_processes; i++)
-		w->images[i] = i;
-	qsort_r(w->images, r->n_processes, sizeof(*w->images), image_by_task, r->processes);
 	for (size_t i = 0; i < r->n_samples; i++)
 		w->samples[i] = &r->samples[i];
 	if (r->n_samples)
@@ -484,32 +451,25 @@ int analysis_group_all(struct analysis *a)
 	const struct lake_report *r = a->report;
 	const struct lake_task **tasks = calloc(r->n_tasks + 1, sizeof(const struct lake_task *));
 	struct work w = {
-		.images = calloc(r->n_processes + 1, sizeof(*w.images)),
 		.samples = calloc(r->n_samples + 1, sizeof(const struct lake_sample *)),
-		.leaf = calloc(r->n_processes + 1, 1),
-		.n_images = r->n_processes,
 		.n_samples = r->n_samples,
 	};
 	int rc = -ENOMEM;
 
 	a->groups = calloc(r->n_tasks + 1, sizeof(*a->groups));
-	if (w.images && w.samples) {
+	if (w.samples) {
 		sort_work(r, &w);
 		w.edges = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
 		w.phases = calloc(most_edges(r, &w) + 1, sizeof(*w.phases));
 	}
-	if (tasks && w.edges && w.phases && w.leaf && a->groups && analysis_leaves_find(a) == 0) {
-		for (size_t i = 0; i < a->n_leaves; i++)
-			w.leaf[a->leaves[i]] = 1;
+	if (tasks && w.edges && w.phases && a->groups && analysis_leaves_find(a) == 0) {
 		rc = group_tasks(a, &w, tasks);
 		a->whole = rc == 0 ? whole_new(a) : NULL;
 		rc = rc == 0 && !a->whole ? -ENOMEM : rc;
 	}
 	free(tasks);
-	free(w.images);
 	free(w.samples);
 	free(w.edges);
 	free(w.phases);
-	free(w.leaf);
 	return rc;
 }

@@ -42,7 +42,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		struct analysis_waits w = { 0 };
 		struct finding f = { .of = FINDING_OF_TOOL, .name = t->tool, .n = t->calls };
 
-		analysis_tool_waits(a, t->tool, &w);
+		analysis_tool_waits(a, t, &w);
 		rc = add(a, kind, thresholds, &f, &w, 1);
 	}
 	return rc;

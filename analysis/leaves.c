@@ -79,8 +79,8 @@ int analysis_leaves_find(struct analysis *a)
 	const struct lake_report *r = a->report;
 	struct child *children = calloc(r->n_processes + 1, sizeof(*children));
 
-	a->leaves = calloc(r->n_processes + 1, sizeof(*a->leaves));
-	if (!children || !a->leaves) {
+	a->leaf = calloc(r->n_processes + 1, sizeof(*a->leaf));
+	if (!children || !a->leaf) {
 		free(children);
 		return -ENOMEM;
 	}
@@ -92,8 +92,7 @@ int analysis_leaves_find(struct analysis *a)
 	if (r->n_processes)
 		qsort(children, r->n_processes, sizeof(*children), child_order);
 	for (size_t i = 0; i < r->n_processes; i++)
-		if (!has_child(&r->processes[i], children, r->n_processes))
-			a->leaves[a->n_leaves++] = i;
+		a->leaf[i] = !has_child(&r->processes[i], children, r->n_processes);
 	free(children);
 	return 0;
 }

@@ -10,7 +10,7 @@
 enum { ASLEEP, BYTES, LINK };
 
 struct sums {
-	double lifetime_s, network_s, bytes;
+	double lifetime_s, network_s, bytes, most_s;
 	const struct lake_process *most; /* waits longest */
 };
 
@@ -28,7 +28,7 @@ static double network_s(const struct lake_progress *p, size_t n, double rate)
 	return s;
 }
 
-static void add_process(const struct analysis *a, size_t i, double rate, struct sums *s, double *most_s)
+static void add_process(const struct analysis *a, size_t i, double rate, struct sums *s)
 {
 	const struct lake_report *r = a->report;
 	const struct lake_process *p = &r->processes[i];
@@ -51,27 +51,27 @@ static void add_process(const struct analysis *a, size_t i, double rate, struct 
 												: 0;
 	s->network_s += waited;
 	s->bytes += bytes;
-	if (waited > *most_s) {
-		*most_s = waited;
+	if (waited > s->most_s) {
+		s->most_s = waited;
 		s->most = p;
 	}
 }
 
+/* Adds the images without children of a task or a tool. */
+static void add_images(const struct analysis *a, const size_t *images, size_t n, double rate, struct sums *s)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a->leaf[images[i]])
+			add_process(a, images[i], rate, s);
+}
+
 static int add(struct analysis *a, const struct finding_kind *kind, const double *thresholds, enum finding_subject of,
-	       const char *name, size_t n)
+	       const char *name, size_t n, struct sums s)
 {
 	struct finding f = { .kind = kind, .of = of, .name = name, .n = n, .severity = FINDING_NOTE,
 			     .confidence = FINDING_MEDIUM, .threshold = thresholds[ASLEEP] };
 	char waited[FINDING_NUMBER], alive[FINDING_NUMBER], bytes[FINDING_NUMBER];
-	struct sums s = { 0 };
-	double most_s = 0;
 
-	for (size_t i = 0; i < a->n_leaves; i++) {
-		const struct lake_process *p = &a->report->processes[a->leaves[i]];
-
-		if (strcmp(of == FINDING_OF_TASK ? p->task : p->tool, name) == 0)
-			add_process(a, a->leaves[i], thresholds[BYTES], &s, &most_s);
-	}
 	f.value = s.lifetime_s > 0 ? s.network_s / s.lifetime_s : 0;
 	if (s.network_s <= 0 || f.value < thresholds[ASLEEP] || s.network_s < a->gate_share * a->wall_s)
 		return 0;
@@ -129,12 +129,21 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 	const size_t before = a->n_findings;
 	int rc = 0;
 
-	for (size_t i = 0; i < a->n_groups && rc == 0; i++)
-		rc = add(a, kind, thresholds, FINDING_OF_TASK, a->groups[i]->name, a->groups[i]->n);
-	for (size_t i = 0; i < a->report->n_tools && rc == 0 && !a->n_groups; i++)
-		if (a->report->tools[i].totals.net_known)
-			rc = add(a, kind, thresholds, FINDING_OF_TOOL, a->report->tools[i].tool,
-				 a->report->tools[i].calls);
+	for (size_t i = 0; i < a->n_groups && rc == 0; i++) {
+		const struct analysis_group *g = a->groups[i];
+		struct sums s = { 0 };
+
+		for (size_t k = 0; k < g->n; k++)
+			add_images(a, g->tasks[k]->images, g->tasks[k]->n_images, thresholds[BYTES], &s);
+		rc = add(a, kind, thresholds, FINDING_OF_TASK, g->name, g->n, s);
+	}
+	for (size_t i = 0; i < a->report->n_tools && rc == 0 && !a->n_groups; i++) {
+		const struct lake_tool *t = &a->report->tools[i];
+		struct sums s = { 0 };
+
+		add_images(a, t->images, t->n_images, thresholds[BYTES], &s);
+		rc = add(a, kind, thresholds, FINDING_OF_TOOL, t->tool, t->calls, s);
+	}
 	return rc || a->n_findings > before ? rc : find_full_link(a, kind, thresholds);
 }
 

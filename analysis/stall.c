@@ -69,9 +69,20 @@ static void add_image(const struct analysis *a, const struct lake_process *p, ui
 	}
 }
 
+/* Some images of the report; list NULL: the first n. */
+struct images {
+	const size_t *list;
+	size_t n;
+};
+
+static const struct lake_process *image(const struct analysis *a, const struct images *images, size_t i)
+{
+	return &a->report->processes[images->list ? images->list[i] : i];
+}
+
 /* The longest time in which none of these images did anything. 0 or -ENOMEM. */
-static int longest_of(const struct analysis *a, const struct lake_process *const *images, size_t n,
-		      struct window between, const double *thresholds, struct window *ret)
+static int longest_of(const struct analysis *a, const struct images *images, struct window between,
+		      const double *thresholds, struct window *ret)
 {
 	const double all = (double)(between.to_ns - between.from_ns);
 	const double step_ns = fmax(thresholds[IDLE] * 1e9 / STEPS, all / STEPS_MOST);
@@ -82,8 +93,8 @@ static int longest_of(const struct analysis *a, const struct lake_process *const
 	*ret = (struct window){ 0 };
 	if (!steps)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		add_image(a, images[i], between.from_ns, steps, n_steps, step_ns);
+	for (size_t i = 0; i < images->n; i++)
+		add_image(a, image(a, images, i), between.from_ns, steps, n_steps, step_ns);
 	for (size_t i = 0; i < n_steps; i++) {
 		/* of a time without samples nothing is known: it is not idle */
 		if (steps[i].known_ns < step_ns / 2 || steps[i].cpu_ns > thresholds[CORES] * step_ns ||
@@ -100,16 +111,18 @@ static int longest_of(const struct analysis *a, const struct lake_process *const
 /* ---- guards --------------------------------------------------------------------- */
 
 /* A user at a terminal, or a client, decides when it continues. */
-static bool is_served(const struct lake_process *const *images, size_t n)
+static bool is_served(const struct analysis *a, const struct images *images)
 {
 	static const char *const notebooks[] = { "jupyter", "jupyter-lab", "jupyter-notebook", "jupyterhub", "ipython",
 						 "ipykernel_launcher", "ipykernel", "rstudio", "rserver", "tmux", "screen" };
 
-	for (size_t i = 0; i < n; i++) {
-		if (analysis_facet(images[i], "net.accepts") > 0)
+	for (size_t i = 0; i < images->n; i++) {
+		const struct lake_process *p = image(a, images, i);
+
+		if (analysis_facet(p, "net.accepts") > 0)
 			return true;
 		for (size_t k = 0; k < sizeof(notebooks) / sizeof(*notebooks); k++)
-			if (strcmp(images[i]->tool, notebooks[k]) == 0)
+			if (strcmp(p->tool, notebooks[k]) == 0)
 				return true;
 	}
 	return false;
@@ -136,16 +149,18 @@ static double idle_run_s(const struct analysis *a, const struct window *w, doubl
 }
 
 /* The one of them that lived all that time and began last: the others wait for it. NULL: none did. */
-static const struct lake_process *last_alive(const struct analysis *a, const struct lake_process *const *images,
-					     size_t n, const struct window *w)
+static const struct lake_process *last_alive(const struct analysis *a, const struct images *images,
+					     const struct window *w)
 {
 	const struct lake_process *last = NULL;
 
-	for (size_t i = 0; i < n; i++)
-		if (images[i]->start_ns <= w->from_ns + (w->to_ns - w->from_ns) / STEPS &&
-		    (images[i]->end_ns ? images[i]->end_ns : a->end_ns) >= w->to_ns &&
-		    (!last || images[i]->start_ns >= last->start_ns))
-			last = images[i];
+	for (size_t i = 0; i < images->n; i++) {
+		const struct lake_process *p = image(a, images, i);
+
+		if (p->start_ns <= w->from_ns + (w->to_ns - w->from_ns) / STEPS &&
+		    (p->end_ns ? p->end_ns : a->end_ns) >= w->to_ns && (!last || p->start_ns >= last->start_ns))
+			last = p;
+	}
 	return last;
 }
 
@@ -156,15 +171,15 @@ struct found {
 	const struct lake_process *process;
 };
 
-static int look(const struct analysis *a, const struct lake_process *const *images, size_t n, struct window between,
-		double cores, const double *thresholds, struct found *found)
+static int look(const struct analysis *a, const struct images *images, struct window between, double cores,
+	        const double *thresholds, struct found *found)
 {
 	struct window w;
 	double seconds;
 
-	if (!n || (double)(between.to_ns - between.from_ns) < thresholds[IDLE] * 1e9 || is_served(images, n))
+	if (!images->n || (double)(between.to_ns - between.from_ns) < thresholds[IDLE] * 1e9 || is_served(a, images))
 		return 0;
-	if (longest_of(a, images, n, between, thresholds, &w) != 0)
+	if (longest_of(a, images, between, thresholds, &w) != 0)
 		return -ENOMEM;
 	seconds = (double)(w.to_ns - w.from_ns) / 1e9;
 	if (seconds < thresholds[IDLE])
@@ -173,7 +188,7 @@ static int look(const struct analysis *a, const struct lake_process *const *imag
 	found->reserved_s += cores * seconds;
 	if (w.to_ns - w.from_ns > found->longest.to_ns - found->longest.from_ns) {
 		found->longest = w;
-		found->process = last_alive(a, images, n, &w);
+		found->process = last_alive(a, images, &w);
 	}
 	return 0;
 }
@@ -201,35 +216,7 @@ static int add(struct analysis *a, const struct finding_kind *kind, const double
 	return finding_add_take(a, &f);
 }
 
-static int by_task(const void *x, const void *y)
-{
-	const struct lake_process *p = *(const struct lake_process *const *)x;
-	const struct lake_process *q = *(const struct lake_process *const *)y;
-
-	return strcmp(p->task_id, q->task_id);
-}
-
-static const struct lake_process **first_of(const struct lake_process **images, size_t n, const char *task_id,
-					    size_t *ret_n)
-{
-	size_t low = 0, high = n, end;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(images[middle]->task_id, task_id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < n && strcmp(images[end]->task_id, task_id) == 0; end++)
-		;
-	*ret_n = *task_id ? end - low : 0;
-	return images + low;
-}
-
-static int find_all(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
-		    const struct lake_process **images)
+static int find_all(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
 	const struct lake_report *r = a->report;
 	int rc = 0;
@@ -241,22 +228,21 @@ static int find_all(struct analysis *a, const struct finding_kind *kind, const d
 		for (size_t k = 0; k < g->n && rc == 0; k++) {
 			const struct lake_task *t = g->tasks[k];
 			const uint64_t end = t->end_ns ? t->end_ns : a->end_ns;
-			size_t n;
-			const struct lake_process **of = first_of(images, r->n_processes, t->task_id, &n);
+			const struct images images = { t->images, t->n_images };
 
 			if (end > t->start_ns)
-				rc = look(a, of, n, (struct window){ t->start_ns, end }, lake_task_cpus(t), thresholds,
-					  &found);
+				rc = look(a, &images, (struct window){ t->start_ns, end }, lake_task_cpus(t),
+					  thresholds, &found);
 		}
 		if (rc == 0)
 			rc = add(a, kind, thresholds, g->name, &found);
 	}
 	/* an engine without tasks of its own waits for jobs on other machines */
 	if (rc == 0 && !a->n_groups && !*r->run.engine && a->end_ns > r->run.start_ns) {
+		const struct images images = { NULL, r->n_processes };
 		struct found found = { 0 };
 
-		rc = look(a, images, r->n_processes, (struct window){ r->run.start_ns, a->end_ns }, 0, thresholds,
-			  &found);
+		rc = look(a, &images, (struct window){ r->run.start_ns, a->end_ns }, 0, thresholds, &found);
 		if (rc == 0)
 			rc = add(a, kind, thresholds, "", &found);
 	}
@@ -265,21 +251,11 @@ static int find_all(struct analysis *a, const struct finding_kind *kind, const d
 
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
-	const struct lake_report *r = a->report;
-	const struct lake_process **images;
-	int rc;
+	const char *origin = a->report->run.origin;
 
-	if (strcmp(r->run.origin, "session") == 0 || strcmp(r->run.origin, "shell") == 0 || thresholds[IDLE] <= 0)
+	if (strcmp(origin, "session") == 0 || strcmp(origin, "shell") == 0 || thresholds[IDLE] <= 0)
 		return 0;
-	images = calloc(r->n_processes + 1, sizeof(const struct lake_process *));
-	if (!images)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->n_processes; i++)
-		images[i] = &r->processes[i];
-	qsort(images, r->n_processes, sizeof(*images), by_task);
-	rc = find_all(a, kind, thresholds, images);
-	free(images);
-	return rc;
+	return find_all(a, kind, thresholds);
 }
 
 const struct finding_kind finding_stall = {

@@ -14,15 +14,13 @@ struct sums {
 	const struct lake_process *most;
 };
 
-static struct sums sums_of(const struct lake_report *r, const char *tool)
+static struct sums sums_of(const struct lake_report *r, const struct lake_tool *t)
 {
 	struct sums s = { 0 };
 
-	for (size_t i = 0; i < r->n_processes; i++) {
-		const struct lake_process *p = &r->processes[i];
+	for (size_t i = 0; i < t->n_images; i++) {
+		const struct lake_process *p = &r->processes[t->images[i]];
 
-		if (strcmp(p->tool, tool) != 0)
-			continue;
 		s.calls += (double)(p->read_calls + p->write_calls);
 		s.bytes += (double)(p->totals.rchar_bytes + p->totals.wchar_bytes);
 		s.net += (double)(p->totals.net_rx_bytes + p->totals.net_tx_bytes);
@@ -40,7 +38,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 
 	for (size_t i = 0; i < r->n_tools; i++) {
 		const struct lake_tool *t = &r->tools[i];
-		const struct sums s = sums_of(r, t->tool);
+		const struct sums s = sums_of(r, t);
 		struct finding f = { .kind = kind, .of = FINDING_OF_TOOL, .name = t->tool, .n = t->calls };
 
 		if (s.calls <= 0 || s.calls < thresholds[CALLS] || s.cpu <= 0 ||

@@ -75,12 +75,12 @@ size_t analysis_progress(const struct lake_report *r, size_t process, const stru
 	return end - low;
 }
 
-void analysis_tool_waits(const struct analysis *a, const char *tool, struct analysis_waits *ret)
+void analysis_tool_waits(const struct analysis *a, const struct lake_tool *t, struct analysis_waits *ret)
 {
 	struct analysis_waits w = { 0 };
 
-	for (size_t i = 0; i < a->n_leaves; i++)
-		if (strcmp(a->report->processes[a->leaves[i]].tool, tool) == 0)
-			analysis_waits_add(&w, &a->report->processes[a->leaves[i]], a->end_ns);
+	for (size_t i = 0; i < t->n_images; i++)
+		if (a->leaf[t->images[i]])
+			analysis_waits_add(&w, &a->report->processes[t->images[i]], a->end_ns);
 	*ret = w;
 }

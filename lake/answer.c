@@ -2,6 +2,8 @@
 /*
  * lake/answer.c - lists that grow, names and tools of a report that lake_report builds.
  */
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "lake/answer.h"
@@ -32,6 +34,29 @@ int answer_name(struct answer *a, const struct lake_rows *rows, int column, cons
 	*ret = name->s;
 	if (ret_id)
 		*ret_id = name->id;
+	return 0;
+}
+
+int answer_group(const size_t *of, size_t n, size_t n_groups, size_t **ret_members, size_t **ret_first)
+{
+	size_t *members = calloc(n + 1, sizeof(*members)), *first = calloc(n_groups + 2, sizeof(*first));
+
+	if (!members || !first) {
+		free(members);
+		free(first);
+		return -ENOMEM;
+	}
+	/* first[g + 2] counts the members of g; then first[g + 1] is where the next one of g goes */
+	for (size_t i = 0; i < n; i++)
+		if (of[i] != SIZE_MAX)
+			first[of[i] + 2]++;
+	for (size_t g = 2; g < n_groups + 2; g++)
+		first[g] += first[g - 1];
+	for (size_t i = 0; i < n; i++)
+		if (of[i] != SIZE_MAX)
+			members[first[of[i] + 1]++] = i;
+	*ret_members = members;
+	*ret_first = first;
 	return 0;
 }
 

@@ -32,7 +32,15 @@ struct answer {
 		uint64_t forks;
 		double cores_peak;
 	} *span; /* per tool */
+	size_t *by_tool, *by_task; /* images of one after those of another: tools and tasks point into these */
 };
+
+/*
+ * Lists 0 .. n-1 by their groups, which of[] numbers (SIZE_MAX: in none), rising in each group.  Returns two lists,
+ * which the caller frees: the members, and for each group where its own begin, then where the last one's end.  0 or
+ * -ENOMEM.
+ */
+int answer_group(const size_t *of, size_t n, size_t n_groups, size_t **ret_members, size_t **ret_first);
 
 /* Makes room for one more element; returns the list; NULL: no memory. */
 void *answer_grow(void *list, size_t n, size_t *room, size_t size);
@@ -42,10 +50,11 @@ int answer_name(struct answer *, const struct lake_rows *, int column, const cha
 int answer_tool(struct answer *, int64_t id, size_t *ret);
 
 /* The steps, each in the file of its name: 0, or -errno with the reason in a->file->why. */
-int lake_processes_read(struct answer *, const struct lake_key *run); /* sorted by start, then image */
+int lake_processes_read(struct answer *, const struct lake_key *run); /* with their facets; by start, then image */
 /* Reads five columns from this one on: JSON, container_name, container_image, pod, namespace. ClickHouse. */
 int lake_facets_of_row(struct answer *, const struct lake_rows *, int column, struct lake_process *);
-int lake_facets_read(struct answer *);                                /* after the processes: SQLite has them apart */
+/* Adds the facets, which SQLite has apart, to the processes while these are in the order of their rows. */
+int lake_facets_read(struct answer *, const struct lake_key *run);
 int lake_samples_read(struct answer *, const struct lake_key *run);
 int lake_ledger_read(struct answer *, const struct lake_key *run);
 /*
@@ -69,6 +78,8 @@ int lake_losses_each(struct lake *, struct answer *, unsigned month, uint64_t to
  */
 int lake_report_of_key(struct lake *, const struct lake_key *, bool audit, uint64_t losses_to, struct lake_why *,
 		       struct lake_report **ret);
+/* tasks.c: adds the processes to their tasks, adds tasks that have no record, and sorts all.  0 or -errno. */
+int lake_tasks_sum(struct answer *);
 int lake_sum_up(struct answer *); /* sums.c: the run's totals and the tools, after all others; sorts a->extra */
 
 #endif

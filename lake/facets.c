@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "lake/answer.h"
@@ -120,42 +121,40 @@ int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int colum
 	return err ? err : keep(a, p, n);
 }
 
-static int read_process_facets(struct answer *a, struct lake_rows *rows, int64_t row, struct lake_process *p)
+int lake_facets_read(struct answer *a, const struct lake_key *run)
 {
-	const char *name;
-	size_t n = 0;
-	int err;
-
-	sqlite3_bind_int64(rows->sqlite, 1, row);
-	while ((err = lake_rows_next(rows)) > 0) {
-		err = answer_name(a, rows, 0, &name, NULL);
-		if (!err && sqlite3_column_type(rows->sqlite, 1) == SQLITE_TEXT)
-			err = add_text(a, rows, name, p);
-		else if (!err)
-			err = add_number(a, p, name, lake_rows_real(rows, 1), n++);
-		if (err)
-			return err;
-	}
-	if (err)
-		return err;
-	sqlite3_reset(rows->sqlite);
-	return keep(a, p, n);
-}
-
-int lake_facets_read(struct answer *a)
-{
-	static const struct lake_question of_process = {
-		.sqlite = "SELECT name, value FROM proc_facet WHERE proc = ?1 AND typeof(value) IN ('integer', 'real', "
-			  "'text')",
+	/* CROSS JOIN: by the run's processes, whose index has them in this order already */
+	static const struct lake_question of_rows = {
+		.sqlite = "SELECT f.name, f.value, p.id FROM proc_row p CROSS JOIN proc_facet f ON f.proc = p.id WHERE "
+			  "p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",
+	}, of_copy = {
+		.sqlite = "SELECT f.name, f.value, p.id FROM proc_flat p CROSS JOIN proc_facet f ON f.proc = p.id WHERE "
+			  "p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",
 	};
+	struct lake_report *r = &a->report;
 	struct lake_rows rows = { 0 };
-	int err;
+	size_t at = 0, n = 0;
+	int err = 0, more = 1;
 
 	if (a->file->server)
 		return 0;
-	err = lake_rows_open(a->file, &of_process, NULL, 0, &rows);
-	for (size_t i = 0; !err && i < a->report.n_processes; i++)
-		err = read_process_facets(a, &rows, a->extra[i].row, &a->report.processes[i]);
+	err = lake_rows_of_run(a->file, a->file->copy ? &of_copy : &of_rows, run, &rows);
+	while (!err && more > 0 && at < r->n_processes) {
+		const char *name;
+		int64_t row;
+
+		more = lake_rows_next(&rows);
+		row = more > 0 ? lake_rows_number(&rows, 2) : INT64_MAX;
+		for (; !err && at < r->n_processes && a->extra[at].row < row; at++, n = 0)
+			err = keep(a, &r->processes[at], n);
+		if (err || more <= 0 || at == r->n_processes || a->extra[at].row != row)
+			continue;
+		err = answer_name(a, &rows, 0, &name, NULL);
+		if (!err && sqlite3_column_type(rows.sqlite, 1) == SQLITE_TEXT)
+			err = add_text(a, &rows, name, &r->processes[at]);
+		else if (!err)
+			err = add_number(a, &r->processes[at], name, lake_rows_real(&rows, 1), n++);
+	}
 	lake_rows_close(&rows);
-	return err;
+	return err ? err : more < 0 ? more : 0;
 }

@@ -90,8 +90,6 @@ int lake_run_find(struct lake *, const char *which, const uint64_t *uid, struct 
 
 /* tasks.c: reads the run's task records; 0 or -errno. */
 int lake_tasks_read(struct lake_file *, const struct lake_key *, struct arena *, struct lake_report *);
-/* Adds the processes to their tasks, adds tasks that have no record, and sorts all.  0 or -errno. */
-int lake_tasks_sum(struct lake_file *, struct lake_report *);
 
 void lake_totals_add(struct lake_totals *to, const struct lake_totals *);
 bool lake_is_image(const struct lake_process *);

@@ -100,6 +100,8 @@ struct lake_tool {
 	double cores_peak; /* largest sample; at least cores_avg */
 	uint64_t longest_ns;
 	struct lake_totals totals; /* rss_peak_bytes: the largest image */
+	size_t n_images;
+	const size_t *images; /* as of a task */
 };
 
 /* One execution of a step.  A task without a record of its own (it runs) has state "". */
@@ -120,6 +122,8 @@ struct lake_task {
 	const char *granted_source;
 	double cores_peak; /* largest sum, at one moment, of what its processes used on average; 0: not known */
 	struct lake_totals totals; /* rss_peak_bytes: the largest process; images 0: the lake has no rows of it */
+	size_t n_images;
+	const size_t *images; /* indices into the report's processes, rising: by start */
 };
 
 /* What a task asked for, else what it was granted: a task in a container with limits alone has those.  0: not known. */

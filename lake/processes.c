@@ -9,27 +9,32 @@
 #include "lake/answer.h"
 #include "lake/idmap.h"
 
-/* Index of the first flag in PROC_COLUMNS; plain numbers follow the flags, and in ClickHouse what other probes say. */
-#define PROC_NUMBERS 24
-#define PROC_EXTRA   58
-#define PROC_FILE    63
-#define PROC_HEAD                                                                                                 \
-	"pid, start_boot_ns, parent_start_boot_ns, ppid, task, task_id, step, scopes, unit, tool, container, state, comm, "  \
-	"exe, filename, cwd, cgroup, oom_cgroup, "
-#define PROC_FLAGS \
-	", argv_total, coalesce(exit_code, -1), wrapper, execed, last, core_dumped, oom_killed, image, "
-#define PROC_TAIL                                                                                                 \
-	", gid, session, start_ns, end_ns, signal, approx, oom_limit_bytes, oom_usage_bytes, oom_peak_bytes, "      \
-	"maxrss_bytes, threads_peak, read_calls, write_calls, run_count, cpu_ns, user_ns, system_ns, "               \
-	"run_delay_ns, voluntary_switches, involuntary_switches, minor_faults, major_faults, rss_peak_bytes, "       \
-	"rchar_bytes, wchar_bytes, read_bytes, write_bytes, cancelled_write_bytes"
-#define PROC_COLUMNS "id, boot, " PROC_HEAD "argv" PROC_FLAGS "uid" PROC_TAIL
-#define PROC_COLUMNS_CLICKHOUSE                                                                                   \
-	"0, boot_id, " PROC_HEAD LAKE_LIST("argv") PROC_FLAGS "uid_user" PROC_TAIL                                    \
+/*
+ * The columns of a process: its identity, what it shares with others of its kind (SHARED, from PROC_SHARED on), its own
+ * values (from PROC_OWN on); in ClickHouse then what other probes say.
+ */
+#define PROC_SHARED 6
+#define N_NAMES     14
+#define N_SHARED    (N_NAMES + 15)
+#define PROC_OWN    (PROC_SHARED + N_SHARED)
+#define PROC_EXTRA  (PROC_OWN + 23)
+#define PROC_FILE   (PROC_EXTRA + 5)
+#define IDENTITY "pid, start_boot_ns, parent_start_boot_ns, ppid, "
+#define SHARED(uid_)                                                                                                  \
+	"task, task_id, step, scopes, unit, tool, container, state, comm, exe, filename, cwd, cgroup, oom_cgroup, "    \
+	"coalesce(exit_code, -1), wrapper, execed, last, core_dumped, oom_killed, image, " uid_ ", gid, session, "     \
+	"signal, approx, oom_limit_bytes, oom_usage_bytes, oom_peak_bytes"
+#define OWN(argv_)                                                                                                    \
+	", " argv_ ", argv_total, start_ns, end_ns, maxrss_bytes, threads_peak, read_calls, write_calls, run_count, "  \
+	"cpu_ns, user_ns, system_ns, run_delay_ns, voluntary_switches, involuntary_switches, minor_faults, "           \
+	"major_faults, rss_peak_bytes, rchar_bytes, wchar_bytes, read_bytes, write_bytes, cancelled_write_bytes"
+#define PROC_COLUMNS "id, boot, " IDENTITY SHARED("uid") OWN("argv")
+#define PROC_COLUMNS_CLICKHOUSE                                                                                       \
+	"0, boot_id, " IDENTITY SHARED("uid_user") OWN(LAKE_LIST("argv"))                                              \
 	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns"
 
 static const struct lake_question of_run = {
-	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1", /* in a copy */
+	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1 ORDER BY id", /* in a copy */
 	.clickhouse = "SELECT " PROC_COLUMNS_CLICKHOUSE " FROM proc FINAL WHERE run = ?2 AND boot_id = ?3",
 };
 
@@ -45,26 +50,41 @@ static const char *parent_of(struct answer *a, const char *boot, uint64_t pid, u
 	return a->parent.upid;
 }
 
-static int read_process(struct answer *a, const struct lake_rows *s, struct lake_process *p, struct extra *x)
+/* Reads what a process shares with others of its kind, from a column on. */
+static int read_shared(struct answer *a, const struct lake_rows *s, int at, struct lake_process *p, int64_t *ret_tool)
 {
-	struct lake_totals *t = &p->totals;
-	const char **const name[] = {
+	const char **const name[N_NAMES] = {
 		&p->task, &p->task_id, &p->step,     &p->scopes, &p->unit,   &p->tool,       &p->container,
 		&p->state, &p->comm,   &p->exe,      &p->filename, &p->cwd,  &p->cgroup,     &p->oom_cgroup,
 	};
-	bool *const flag[] = { &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
+	bool *const flag[] = { &p->wrapper, &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
 	uint64_t *const number[] = {
-		&p->image,
-		&p->uid,
-		&p->gid,
-		&p->session,
+		&p->image,  &p->uid,    &p->gid,             &p->session, &p->signal,
+		&p->approx, &p->oom_limit_bytes, &p->oom_usage_bytes, &p->oom_peak_bytes,
+	};
+
+	for (size_t i = 0; i < N_NAMES; i++) {
+		int err = answer_name(a, s, at++, name[i], name[i] == &p->tool ? ret_tool : NULL);
+
+		if (err)
+			return err;
+	}
+	p->exit_code = lake_rows_number(s, at++);
+	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
+		*flag[i] = lake_rows_number(s, at++) != 0;
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)lake_rows_number(s, at++);
+	p->totals.processes = 1;
+	p->totals.images = 1;
+	return 0;
+}
+
+static int read_process(struct answer *a, const struct lake_rows *s, struct lake_process *p, struct extra *x)
+{
+	struct lake_totals *t = &p->totals;
+	uint64_t *const number[] = {
 		&p->start_ns,
 		&p->end_ns,
-		&p->signal,
-		&p->approx,
-		&p->oom_limit_bytes,
-		&p->oom_usage_bytes,
-		&p->oom_peak_bytes,
 		&p->maxrss_bytes,
 		&p->threads_peak,
 		&p->read_calls,
@@ -87,7 +107,7 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 	};
 	const char *boot;
 	size_t argv_bytes = 0;
-	int err, at = 6;
+	int err;
 
 	*p = (struct lake_process){ 0 };
 	*x = (struct extra){
@@ -96,31 +116,21 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 		.start_boot_ns = (uint64_t)lake_rows_number(s, 3),
 	};
 	err = answer_name(a, s, 1, &boot, NULL);
+	if (!err)
+		err = read_shared(a, s, PROC_SHARED, p, &x->tool);
 	if (err)
 		return err;
 	p->pid = x->pid;
 	p->ppid = (uint64_t)lake_rows_number(s, 5);
 	p->upid = lake_upid(&a->arena, boot, x->pid, x->start_boot_ns);
 	p->parent_upid = parent_of(a, boot, p->ppid, (uint64_t)lake_rows_number(s, 4));
-	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		err = answer_name(a, s, at++, name[i], name[i] == &p->tool ? &x->tool : NULL);
-		if (err)
-			return err;
-	}
-	p->argv = lake_rows_list(s, at, &a->arena);
+	p->argv = lake_rows_list(s, PROC_OWN, &a->arena);
 	if (!p->upid || !p->parent_upid || !p->argv)
 		return lake_file_error(a->file, SQLITE_NOMEM);
-	lake_rows_bytes(s, at, &argv_bytes);
-	p->argv_cut = (uint64_t)lake_rows_number(s, at + 1) > argv_bytes;
-	p->exit_code = lake_rows_number(s, at + 2);
-	p->wrapper = lake_rows_number(s, at + 3) != 0;
-	at = PROC_NUMBERS;
-	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
-		*flag[i] = lake_rows_number(s, at++) != 0;
+	lake_rows_bytes(s, PROC_OWN, &argv_bytes);
+	p->argv_cut = (uint64_t)lake_rows_number(s, PROC_OWN + 1) > argv_bytes;
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-		*number[i] = (uint64_t)lake_rows_number(s, at++);
-	t->processes = 1;
-	t->images = 1;
+		*number[i] = (uint64_t)lake_rows_number(s, PROC_OWN + 2 + (int)i);
 	t->threads = p->threads_peak;
 	if (!s->clickhouse)
 		return 0;
@@ -228,12 +238,11 @@ static int read_flat(struct answer *a, const struct lake_key *run)
 /* ---- rows that share a kind -------------------------------------------------------- */
 
 /*
- * The view proc_rows would build sixty columns of each row.  The values of a kind are read once, with the first process
- * of that kind, by the view; of each process the reader then reads its own values alone.  It adds the same values to
- * differences as the view (schema.sql).
+ * The view proc_rows would build sixty columns of each row.  The values of a kind are read once; of each process the
+ * reader then reads its own values alone.  It adds the same values to differences as the view (schema.sql).
  */
 struct kind {
-	struct lake_process first;
+	struct lake_process shared;
 	int64_t tool;
 	const char *boot;
 	bool differs;
@@ -246,8 +255,9 @@ struct argv {
 };
 
 struct rows {
-	sqlite3_stmt *rows, *first, *clock, *argv;
+	sqlite3_stmt *rows, *kind, *argv;
 	struct idmap kinds, argvs;
+	const char *const *no_argv;
 };
 
 #define ROW_COLUMNS                                                                                                    \
@@ -265,11 +275,10 @@ static int step_to_row(struct answer *a, sqlite3_stmt *s, int64_t id)
 	return rc == SQLITE_ROW ? 0 : lake_file_error(a->file, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc);
 }
 
-static int kind_of(struct answer *a, struct rows *r, int64_t id, int64_t row, const struct kind **ret)
+static int kind_of(struct answer *a, struct rows *r, int64_t id, const struct kind **ret)
 {
-	const struct lake_rows first = { .file = a->file, .sqlite = r->first };
+	const struct lake_rows columns = { .file = a->file, .sqlite = r->kind };
 	struct kind *k;
-	struct extra extra;
 	int err;
 
 	*ret = idmap_get(&r->kinds, id);
@@ -278,21 +287,19 @@ static int kind_of(struct answer *a, struct rows *r, int64_t id, int64_t row, co
 	k = arena_alloc(&a->arena, sizeof(*k));
 	if (!k || idmap_put(&r->kinds, id, k) != 0)
 		return lake_file_error(a->file, SQLITE_NOMEM);
-	err = step_to_row(a, r->first, row);
+	err = step_to_row(a, r->kind, id);
 	if (!err)
-		err = read_process(a, &first, &k->first, &extra);
+		err = answer_name(a, &columns, 0, &k->boot, NULL);
 	if (!err)
-		err = answer_name(a, &first, 1, &k->boot, NULL);
-	sqlite3_reset(r->first);
-	if (err)
-		return err;
-	k->tool = extra.tool;
-	err = step_to_row(a, r->clock, id);
-	k->differs = !err && sqlite3_column_type(r->clock, 0) != SQLITE_NULL;
-	k->clock_ns = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 0);
-	k->first.exe_size_bytes = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 1);
-	k->first.exe_modified_ns = err ? 0 : (uint64_t)sqlite3_column_int64(r->clock, 2);
-	sqlite3_reset(r->clock);
+		err = read_shared(a, &columns, 4, &k->shared, &k->tool);
+	if (!err) {
+		k->differs = sqlite3_column_type(r->kind, 1) != SQLITE_NULL;
+		k->clock_ns = (uint64_t)lake_rows_number(&columns, 1);
+		k->shared.exe_size_bytes = (uint64_t)lake_rows_number(&columns, 2);
+		k->shared.exe_modified_ns = (uint64_t)lake_rows_number(&columns, 3);
+		k->shared.argv = r->no_argv;
+	}
+	sqlite3_reset(r->kind);
 	*ret = k;
 	return err;
 }
@@ -335,12 +342,12 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 	int err;
 
 	x->row = sqlite3_column_int64(r->rows, 0);
-	err = kind_of(a, r, sqlite3_column_int64(r->rows, 1), x->row, &k);
+	err = kind_of(a, r, sqlite3_column_int64(r->rows, 1), &k);
 	if (!err && sqlite3_column_type(r->rows, 2) != SQLITE_NULL)
 		err = argv_of(a, r, sqlite3_column_int64(r->rows, 2), &argv);
 	if (err)
 		return err;
-	*p = k->first;
+	*p = k->shared;
 	x->tool = k->tool;
 	if (argv) {
 		p->argv = argv->list;
@@ -366,16 +373,16 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 static int read_rows(struct answer *a, int64_t run)
 {
 	struct lake_report *report = &a->report;
-	struct rows r = { 0 };
+	struct rows r = { .no_argv = arena_alloc(&a->arena, sizeof(*r.no_argv)) };
 	int rc, err;
 
-	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1", &r.rows);
-	if (!err)
-		err = lake_file_prepare(a->file, "SELECT " PROC_COLUMNS " FROM proc_rows WHERE id = ?1", &r.first);
+	if (!r.no_argv)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1 ORDER BY id", &r.rows);
 	if (!err)
 		err = lake_file_prepare(a->file,
-					"SELECT clock_ns, exe_size_bytes, exe_modified_ns FROM proc_kind WHERE id = ?1",
-					&r.clock);
+					"SELECT boot, clock_ns, exe_size_bytes, exe_modified_ns, " SHARED("uid")
+					" FROM proc_kind WHERE id = ?1", &r.kind);
 	if (!err)
 		err = lake_file_prepare(a->file, "SELECT argv, total FROM proc_argv WHERE id = ?1", &r.argv);
 	if (!err)
@@ -388,8 +395,7 @@ static int read_rows(struct answer *a, int64_t run)
 		report->n_processes += !err;
 	}
 	sqlite3_finalize(r.rows);
-	sqlite3_finalize(r.first);
-	sqlite3_finalize(r.clock);
+	sqlite3_finalize(r.kind);
 	sqlite3_finalize(r.argv);
 	idmap_free(&r.kinds);
 	idmap_free(&r.argvs);
@@ -400,5 +406,7 @@ int lake_processes_read(struct answer *a, const struct lake_key *run)
 {
 	int err = a->file->server || a->file->copy ? read_flat(a, run) : read_rows(a, run->row);
 
+	if (!err)
+		err = lake_facets_read(a, run);
 	return err ? err : sort_processes(a);
 }

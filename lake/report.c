@@ -43,7 +43,7 @@ static int read_rest(struct lake *l, struct answer *a, const struct lake_key *ru
 		err = lake_sum_up(a);
 	}
 	if (!err)
-		err = lake_tasks_sum(a->file, &a->report);
+		err = lake_tasks_sum(a);
 	return err ? err : lake_streams_read(l, a, run);
 }
 
@@ -67,8 +67,6 @@ int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, u
 		err = read_run(a, run);
 	if (!err)
 		err = lake_processes_read(a, run);
-	if (!err)
-		err = lake_facets_read(a);
 	if (!err)
 		err = audit ? lake_streams_audit(a, run) : read_rest(l, a, run);
 	if (!err && losses_to)
@@ -117,6 +115,8 @@ struct lake_report *lake_report_free(struct lake_report *r)
 	free(r->ledger);
 	free(r->losses);
 	lake_streams_free(r);
+	free(a->by_tool);
+	free(a->by_task);
 	arena_free(&a->arena);
 	free(a);
 	return NULL;

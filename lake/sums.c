@@ -98,22 +98,16 @@ static void add_to_tool(struct lake_tool *t, struct span *span, const struct lak
 	}
 }
 
+/* By process, then tool. */
 static int by_upid(const void *a, const void *b)
 {
 	const struct extra *x = a, *y = b;
 
 	if (x->start_boot_ns != y->start_boot_ns)
 		return x->start_boot_ns < y->start_boot_ns ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
-
-static int by_tool(const void *a, const void *b)
-{
-	const struct extra *x = a, *y = b;
-
-	if (x->tool != y->tool)
-		return x->tool < y->tool ? -1 : 1;
-	return by_upid(a, b);
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tool < y->tool ? -1 : x->tool > y->tool;
 }
 
 /* Counts the distinct upids of the run and of each tool. Sorts a->extra. */
@@ -125,14 +119,14 @@ static int count_processes(struct answer *a)
 
 	if (n)
 		qsort(a->extra, n, sizeof(*a->extra), by_upid);
-	for (size_t i = 0; i < n; i++)
-		r->run.totals.processes += !i || by_upid(&a->extra[i - 1], &a->extra[i]) != 0;
-	if (n)
-		qsort(a->extra, n, sizeof(*a->extra), by_tool);
 	for (size_t i = 0; !err && i < n; i++) {
-		if (i && by_tool(&a->extra[i - 1], &a->extra[i]) == 0)
+		const struct extra *x = &a->extra[i], *before = i ? x - 1 : NULL;
+		const bool same = before && before->start_boot_ns == x->start_boot_ns && before->pid == x->pid;
+
+		r->run.totals.processes += !same;
+		if (same && before->tool == x->tool)
 			continue;
-		err = answer_tool(a, a->extra[i].tool, &tool);
+		err = answer_tool(a, x->tool, &tool);
 		if (!err)
 			r->tools[tool].totals.processes++;
 	}
@@ -148,12 +142,28 @@ static int most_cpu_first(const void *a, const void *b)
 	return strcmp(x->tool, y->tool);
 }
 
+/* Lists the images of each tool. of: the tool of each process. */
+static int list_images(struct answer *a, const size_t *of)
+{
+	struct lake_report *r = &a->report;
+	size_t *first;
+
+	if (answer_group(of, r->n_processes, r->n_tools, &a->by_tool, &first) != 0)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	for (size_t i = 0; i < r->n_tools; i++) {
+		r->tools[i].images = a->by_tool + first[i];
+		r->tools[i].n_images = first[i + 1] - first[i];
+	}
+	free(first);
+	return 0;
+}
+
 int lake_sum_up(struct answer *a)
 {
 	struct lake_report *r = &a->report;
 	uint64_t last = last_known(r);
-	size_t tool = 0;
-	int err = 0;
+	size_t *of = calloc(r->n_processes + 1, sizeof(*of));
+	int err = of ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
 
 	for (size_t i = 0; !err && i < r->n_processes; i++) {
 		const struct lake_process *p = &r->processes[i];
@@ -161,10 +171,13 @@ int lake_sum_up(struct answer *a)
 		r->run.totals.images += lake_is_image(p);
 		r->run.failures += lake_has_failed(p);
 		lake_totals_add(&r->run.totals, &p->totals);
-		err = answer_tool(a, a->extra[i].tool, &tool);
+		err = answer_tool(a, a->extra[i].tool, &of[i]);
 		if (!err)
-			add_to_tool(&r->tools[tool], &a->span[tool], p, last);
+			add_to_tool(&r->tools[of[i]], &a->span[of[i]], p, last);
 	}
+	if (!err)
+		err = list_images(a, of);
+	free(of);
 	if (!err)
 		err = count_processes(a);
 	if (err)

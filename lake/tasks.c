@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lake/answer.h"
+#include "lake/idmap.h"
 #include "lake/run.h"
 
 static int task_read(const struct lake_rows *s, struct arena *a, struct lake_task *ret)
@@ -97,7 +99,7 @@ int lake_tasks_read(struct lake_file *f, const struct lake_key *run, struct aren
 /* By id; the name counts only without one: a record may bring a better name than the rows of the processes have. */
 static int order_of(const char *id, const char *name, const char *other_id, const char *other_name)
 {
-	int order = id == other_id ? 0 : strcmp(id, other_id); /* texts of the dictionary are in memory once */
+	const int order = strcmp(id, other_id);
 
 	return order || *id ? order : strcmp(name, other_name);
 }
@@ -116,15 +118,6 @@ static int by_start(const void *a, const void *b)
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
 	return by_id(a, b);
-}
-
-static int image_by_id(const void *a, const void *b, void *arg)
-{
-	const struct lake_process *p = arg;
-	size_t i = *(const size_t *)a, j = *(const size_t *)b;
-	int order = order_of(p[i].task_id, p[i].task, p[j].task_id, p[j].task);
-
-	return order ? order : i < j ? -1 : i > j;
 }
 
 /* Where the average use of an image begins (cores > 0) or ends. */
@@ -210,38 +203,57 @@ static void task_sum(struct lake_task *t, const struct lake_report *r, const siz
 #undef LARGER
 }
 
-int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
+/* Groups the processes by their tasks: one of an id, without an id one of a name. */
+static int group_images(struct answer *a, size_t *ret_n, size_t **ret_first)
 {
-	const size_t records = r->n_tasks;
-	size_t *images = calloc(r->n_processes + 1, sizeof(*images)), n = 0, room = records;
-	struct edge *edges = calloc(r->n_processes + 1, 2 * sizeof(*edges));
-	int err = 0;
+	struct lake_report *r = &a->report;
+	size_t *of = calloc(r->n_processes + 1, sizeof(*of)), n = 0;
+	struct idmap known = { 0 };
+	int err = of ? 0 : -ENOMEM;
 
-	if (!images || !edges) {
-		free(images);
-		free(edges);
-		return lake_file_error(f, SQLITE_NOMEM);
+	for (size_t i = 0; i < r->n_processes && !err; i++) {
+		const struct lake_process *p = &r->processes[i];
+		/* texts of the dictionary are in memory once: their address says which; an id is no name */
+		const int64_t key = 2 * (int64_t)(intptr_t)(*p->task_id ? p->task_id : p->task) + !*p->task_id;
+		const size_t *group = *p->task ? idmap_get(&known, key) : NULL;
+
+		of[i] = SIZE_MAX;
+		if (!*p->task)
+			continue;
+		if (group) {
+			of[i] = *group;
+			continue;
+		}
+		of[i] = n++;
+		err = idmap_put(&known, key, &of[i]);
 	}
+	idmap_free(&known);
+	if (!err)
+		err = answer_group(of, r->n_processes, n, &a->by_task, ret_first);
+	free(of);
+	*ret_n = n;
+	return err;
+}
+
+int lake_tasks_sum(struct answer *a)
+{
+	struct lake_report *r = &a->report;
+	const size_t records = r->n_tasks;
+	size_t *first = NULL, n = 0, room = records;
+	struct edge *edges = calloc(r->n_processes + 1, 2 * sizeof(*edges));
+	int err = edges && group_images(a, &n, &first) == 0 ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
+
 	if (records)
 		qsort(r->tasks, records, sizeof(*r->tasks), by_id);
-	for (size_t i = 0; i < r->n_processes; i++)
-		if (*r->processes[i].task)
-			images[n++] = i;
-	qsort_r(images, n, sizeof(*images), image_by_id, r->processes);
-	for (size_t i = 0, end; i < n && !err; i = end) {
-		const struct lake_process *p = &r->processes[images[i]];
+	for (size_t i = 0; i < n && !err; i++) {
+		const size_t *images = a->by_task + first[i], n_images = first[i + 1] - first[i];
+		const struct lake_process *p = &r->processes[images[0]];
 		struct lake_task key = { .task_id = p->task_id, .task = p->task }, *t = NULL;
 
-		for (end = i + 1; end < n; end++) {
-			const struct lake_process *next = &r->processes[images[end]];
-
-			if (order_of(p->task_id, p->task, next->task_id, next->task) != 0)
-				break;
-		}
 		if (records)
 			t = bsearch(&key, r->tasks, records, sizeof(*r->tasks), by_id);
 		if (!t) {
-			err = tasks_grow(f, r, &room);
+			err = tasks_grow(a->file, r, &room);
 			if (err)
 				break;
 			t = &r->tasks[r->n_tasks++];
@@ -262,16 +274,18 @@ int lake_tasks_sum(struct lake_file *f, struct lake_report *r)
 				.exit_code = -1,
 			};
 		}
-		for (size_t k = i; k < end; k++) {
+		t->images = images;
+		t->n_images = n_images;
+		for (size_t k = 0; k < n_images; k++) {
 			struct lake_process *image = &r->processes[images[k]];
 
 			/* an image that left before its task's name came has the task's first name */
 			image->task = t->task;
 			image->outlived = t->end_ns && (!image->end_ns || image->end_ns > t->end_ns);
 		}
-		task_sum(t, r, images + i, end - i, edges);
+		task_sum(t, r, images, n_images, edges);
 	}
-	free(images);
+	free(first);
 	free(edges);
 	if (!err && r->n_tasks)
 		qsort(r->tasks, r->n_tasks, sizeof(*r->tasks), by_start);

@@ -309,6 +309,22 @@ struct lake_task *reports_task(struct reports *r, const char *name, uint64_t sta
 	return t;
 }
 
+/* The images of a task (id) or of a tool, in their order. */
+static const size_t *images_of(struct reports *r, const char *task_id, const char *tool, size_t *ret_n)
+{
+	size_t *list = must(calloc(r->report.n_processes + 1, sizeof(*list)));
+
+	keep(r, (char *)list);
+	*ret_n = 0;
+	for (size_t i = 0; i < r->report.n_processes; i++) {
+		const struct lake_process *p = &r->report.processes[i];
+
+		if (tool ? strcmp(p->tool, tool) == 0 : *task_id && strcmp(p->task_id, task_id) == 0)
+			list[(*ret_n)++] = i;
+	}
+	return list;
+}
+
 void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint64_t signal)
 {
 	struct lake_report *report = &r->report;
@@ -362,6 +378,10 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 	}
 	if (report->n_tools)
 		qsort(report->tools, report->n_tools, sizeof(*report->tools), by_cpu);
+	for (size_t i = 0; i < report->n_tools; i++)
+		report->tools[i].images = images_of(r, NULL, report->tools[i].tool, &report->tools[i].n_images);
+	for (size_t i = 0; i < report->n_tasks; i++)
+		report->tasks[i].images = images_of(r, report->tasks[i].task_id, NULL, &report->tasks[i].n_images);
 	run->processes_seen = run->totals.processes;
 	run->memory_peak_bytes = run->totals.rss_peak_bytes * 3 / 2;
 	run->memory_source = "pss";
