@@ -18,10 +18,7 @@ static int by_end(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-/*
- * The time of a sample in which its process held a GPU whose use is known.  A sample may be longer: it covers the quiet
- * intervals before it too.
- */
+/* The time of a sample in which its process held a GPU whose use is known. */
 static double known_s(const struct lake_progress *p)
 {
 	const double known = (double)p->gpu_known_ns / fmax(1, (double)p->gpu_devices);

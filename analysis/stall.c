@@ -51,7 +51,7 @@ static void add_image(const struct analysis *a, const struct lake_process *p, ui
 	const struct lake_progress *of;
 	const size_t n_of = analysis_progress(a->report, (size_t)(p - a->report->processes), &of);
 	const uint64_t end_ns = p->end_ns ? p->end_ns : a->end_ns;
-	const struct step whole = { .cpu_ns = (double)p->totals.cpu_ns };
+	const struct step whole = { .cpu_ns = (double)p->totals.cpu_ns }, quiet = { .known_ns = 1 };
 
 	/* too short for a sample; most of its reads loaded its own program */
 	if (!n_of && p->start_ns >= start_ns && end_ns > p->start_ns)
@@ -65,6 +65,7 @@ static void add_image(const struct analysis *a, const struct lake_process *p, ui
 			.known_ns = 1,
 		};
 
+		spread(steps, n, step_ns, to - interval - (double)of[i].quiet_ns, to - interval, &quiet);
 		spread(steps, n, step_ns, to - interval, to, &used);
 	}
 }

@@ -185,6 +185,7 @@ struct lake_loss {
 struct lake_progress {
 	size_t process; /* index into the report's processes */
 	uint64_t end_ns, interval_ns;
+	uint64_t quiet_ns; /* just before the interval: it did nothing */
 	uint64_t cpu_ns, run_delay_ns, major_faults, read_bytes, write_bytes;
 	uint64_t rss_bytes; /* at its end */
 	uint64_t file_bytes; /* of read and write calls: pipes and the page cache included */

@@ -187,6 +187,7 @@ static int add_progress(struct reading *in, const struct lake_rows *s)
 	p = &r->progress[r->n_progress++];
 	*p = (struct lake_progress){ .process = process, .end_ns = (uint64_t)lake_rows_number(s, 1) };
 	p->interval_ns = number_of(&t, "\"interval_ns\":");
+	p->quiet_ns = number_of(&t, "\"quiet_ns\":");
 	p->cpu_ns = number_of(&t, "\"cpu_ns\":");
 	p->run_delay_ns = number_of(&t, "\"run_delay_ns\":");
 	p->major_faults = number_of(&t, "\"major_faults\":");

@@ -3,9 +3,8 @@
  * cli/report/report_intervals.c - what the processes of a run did together in each interval: network and GPUs, which
  * have no samples by tool.
  *
- * A sample covers the time since the previous sample of its process.  skepd skips quiet intervals, and a process may
- * end at any time, so the samples of two processes begin and end at different times.  Each sample is spread over the
- * intervals.
+ * skepd looks at all processes at one time, but a process may begin and end at any time, and a late look has a longer
+ * sample.  So the samples of two processes begin and end at different times.  Each one is spread over the intervals.
  */
 #include "cli/report/report_intervals.h"
 

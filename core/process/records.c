@@ -189,6 +189,7 @@ static const struct skep_field process_sample_fields[] = {
 	FLAG(last, "the image has ended: its last sample"),
 	TIME(start_ns, "begin of the interval"),
 	LEVEL(interval_ns, "ns", "length of the interval"),
+	LEVEL(quiet_ns, "ns", "time just before the interval, since the last sample, in which it used nothing"),
 	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
 	SUM(run_delay_ns, "ns", "time that threads were runnable and waited for a CPU"),
 	SUM(run_count, "1", "times that a thread was put on a CPU"),

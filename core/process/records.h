@@ -129,6 +129,7 @@ struct record_process_sample {
 	struct skep_str run, tool;
 	uint8_t last;
 	uint64_t start_ns, interval_ns; /* the interval; the first sample's interval begins with the image */
+	uint64_t quiet_ns; /* just before the interval, since the last sample: the process used nothing */
 	uint64_t cpu_ns, run_delay_ns, run_count, voluntary_switches, involuntary_switches, minor_faults, major_faults;
 	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
 	uint64_t rss_bytes, rss_peak_bytes, threads_peak; /* rss: now; peaks: of this image so far */

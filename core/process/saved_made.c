@@ -199,6 +199,7 @@ void saved_claim(struct track *t, struct proc *p)
 		p->sampled = malloc(sizeof(*p->sampled));
 		if (p->sampled) {
 			p->sampled->time_ns = v[PROCESS_SAMPLED_NS];
+			p->sampled->quiet_until_ns = 0;
 			memcpy(&p->sampled->counters, &v[PROCESS_SAMPLED], sizeof(p->sampled->counters));
 		} else {
 			t->stats.no_memory++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/process/track_sample.c - emits samples of live processes.  Each sample is a difference of the kernel's own
- * counters, so the samples of an image add up to its process.exit.  A late or missing sample (of a quiet interval)
- * costs only resolution.
+ * counters, so the samples of an image add up to its process.exit.  A late sample costs only resolution.  A quiet
+ * interval has no sample: the next one begins at its end, and says how long it was, as an average over both would hide
+ * that the process slept, then used a CPU.
  */
 #include <stdlib.h>
 
@@ -19,7 +20,8 @@ static bool any(const struct skep_counters *c)
 static void sample_out(struct track *t, struct proc *p, const struct skep_counters *end, uint64_t end_ns, bool last)
 {
 	const struct skep_counters *since = p->sampled ? &p->sampled->counters : &p->base;
-	uint64_t start_ns = p->sampled ? p->sampled->time_ns : p->image_start_ns;
+	const uint64_t since_ns = p->sampled ? p->sampled->time_ns : p->image_start_ns;
+	uint64_t start_ns = since_ns;
 	struct record_process_sample *r = t->sample;
 	struct skep_counters used;
 	struct skep_context ctx;
@@ -32,12 +34,15 @@ static void sample_out(struct track *t, struct proc *p, const struct skep_counte
 			t->stats.no_memory++;
 			return;
 		}
-		*p->sampled = (struct proc_sampled){ p->base, start_ns };
+		*p->sampled = (struct proc_sampled){ p->base, since_ns, 0 };
 	}
-	if (!facets_sample(t->env.facets, p->facets, r) && !any(&used))
+	if (!facets_sample(t->env.facets, p->facets, r) && !any(&used)) {
+		p->sampled->quiet_until_ns = end_ns;
 		return;
-	p->sampled->counters = *end;
-	p->sampled->time_ns = end_ns;
+	}
+	if (p->sampled->quiet_until_ns > since_ns)
+		start_ns = p->sampled->quiet_until_ns;
+	*p->sampled = (struct proc_sampled){ *end, end_ns, 0 };
 	track_proc_context(t, p, &ctx);
 	*r = (struct record_process_sample){
 		.upid = p->upid,
@@ -48,6 +53,7 @@ static void sample_out(struct track *t, struct proc *p, const struct skep_counte
 		.last = last,
 		.start_ns = start_ns,
 		.interval_ns = end_ns > start_ns ? end_ns - start_ns : 0,
+		.quiet_ns = start_ns - since_ns,
 		.cpu_ns = used.cpu_ns,
 		.run_delay_ns = used.run_delay_ns,
 		.run_count = used.run_count,

@@ -306,6 +306,29 @@ static void a_sample_ahead_of_the_ring(void **state)
 	assert_int_equal(fixture_image(&f, 10, 1)->r.cpu_ns, 800);
 }
 
+/* It uses a CPU, sleeps for two intervals, and uses it again: the second sample covers the last interval alone. */
+static void a_quiet_time(void **state)
+{
+	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
+	const struct seen_part *part;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
+	tell_live(&f, T0 + 5 * SECOND, 10, T0, 9, 4, 400, 0);
+	track_samples_out(f.track, 0, T0 + 5 * SECOND);
+	track_samples_out(f.track, 0, T0 + 10 * SECOND);
+	track_samples_out(f.track, 0, T0 + 15 * SECOND);
+	tell_live(&f, T0 + 19 * SECOND, 10, T0, 9, 4, 700, 0);
+	track_samples_out(f.track, 0, T0 + 20 * SECOND);
+	fixture_settle(&f);
+	part = fixture_part(&f, &who, 0);
+	assert_non_null(part);
+	assert_int_equal(part->n, 2);
+	assert_int_equal(part->sum.cpu_ns, 700);
+	assert_int_equal(part->interval_ns, 5 * SECOND);
+	assert_int_equal(part->quiet_ns, 10 * SECOND);
+}
+
 static void hostile(void **state)
 {
 	size_t n = 64u << 10;
@@ -923,6 +946,7 @@ int main(void)
 		HOST(exit_before_fork),
 		HOST(counters_never_go_backwards),
 		HOST(a_sample_ahead_of_the_ring),
+		HOST(a_quiet_time),
 		HOST(hostile),
 		HOST(oom_of_one_that_exits),
 		HOST(oom_is_the_victims),

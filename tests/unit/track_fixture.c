@@ -137,13 +137,16 @@ static void see_part(struct fixture *f, const struct skep_record *rec)
 			MUST(f->parts);
 		}
 		p = &f->parts[f->n_parts++];
-		*p = (struct seen_part){ .upid = r->upid, .image = r->image, .until_ns = r->start_ns };
+		*p = (struct seen_part){ .upid = r->upid, .image = r->image };
+		p->until_ns = r->start_ns - r->quiet_ns;
 		p->next = f->parts_by_hash[part_hash(&r->upid)];
 		f->parts_by_hash[part_hash(&r->upid)] = f->n_parts;
 	}
 	MUST(p->last == 0); /* nothing after the last one */
-	MUST(r->start_ns == p->until_ns); /* intervals join */
+	MUST(r->start_ns - r->quiet_ns == p->until_ns); /* intervals join */
 	p->until_ns = r->start_ns + r->interval_ns;
+	p->interval_ns = r->interval_ns;
+	p->quiet_ns = r->quiet_ns;
 	p->n++;
 	p->last += r->last;
 	p->sum.cpu_ns += r->cpu_ns;

@@ -33,6 +33,7 @@ struct seen_part {
 	size_t next; /* next record with the same hash: number + 1, 0: none */
 	unsigned n, last; /* records; records that said that the process has ended */
 	uint64_t until_ns; /* end of the newest interval */
+	uint64_t interval_ns, quiet_ns; /* of the newest */
 	struct skep_counters sum; /* without the halves */
 	uint64_t widgets;
 };
