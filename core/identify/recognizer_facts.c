@@ -71,6 +71,13 @@ int recognizer_fact_word(const char *word, size_t len)
 	return -1;
 }
 
+int recognizer_fact_text_word(const char *word, size_t len)
+{
+	int n = recognizer_fact_word(word, len);
+
+	return n >= 0 && words[n].unit == UNIT_TEXT ? n : -1;
+}
+
 const char *const *recognizer_fact_words(void)
 {
 	static const char *list[N_WORDS + 1];
@@ -327,11 +334,37 @@ static void from_option(const struct recognizer_source *s, const struct recogniz
 	}
 }
 
-/* Writes the template with its {field}s replaced.  The whole length, even above size; -1: a field is not known. */
-static ssize_t fill(const char *template, const struct recognizer_view *view, char *room, size_t size,
-		    const char **ret_from)
+/* The value of a {field} or of a {fact}, and where it is from.  Empty: it is not known. */
+static struct filter_text field_or_fact(const char *name, size_t len, const struct recognizer_view *view,
+					const struct recognizer_facts *facts, const char **ret_from)
 {
+	unsigned level;
+	int field = recognizer_fields_find_text(view->fields, name, len, &level), word;
+	struct filter_text none = { NULL, 0 };
 	union filter_value value;
+	struct skep_str text;
+
+	if (field >= 0) {
+		if (recognizer_field_get(view, level, (uint32_t)field, &value) != FILTER_KNOWN)
+			return none;
+		*ret_from = source_name((uint32_t)field);
+		return value.text;
+	}
+	word = facts ? recognizer_fact_text_word(name, len) : -1;
+	if (word < 0 || !(facts->known & 1u << words[word].fact))
+		return none;
+	text = recognizer_fact_text(facts, words[word].fact);
+	*ret_from = facts->source[words[word].fact];
+	return (struct filter_text){ text.ptr, text.len };
+}
+
+/*
+ * Writes the template with its {field}s and {fact}s replaced.  Returns the whole length, even above size; -1: one of
+ * them is not known.  facts: what earlier sources have yielded; NULL: the template has fields only.
+ */
+static ssize_t fill(const char *template, const struct recognizer_view *view, const struct recognizer_facts *facts,
+		    char *room, size_t size, const char **ret_from)
+{
 	size_t len = 0;
 
 	for (const char *at = template; *at; at++) {
@@ -339,15 +372,9 @@ static ssize_t fill(const char *template, const struct recognizer_view *view, ch
 		struct filter_text part = { at, 1 };
 
 		if (close) {
-			unsigned level;
-			int field = recognizer_fields_find_text(view->fields, at + 1, (size_t)(close - at - 1), &level);
-
-			if (field < 0 ||
-			    recognizer_field_get(view, level, (uint32_t)field, &value) != FILTER_KNOWN ||
-			    value.text.len == 0)
+			part = field_or_fact(at + 1, (size_t)(close - at - 1), view, facts, ret_from);
+			if (part.len == 0)
 				return -1;
-			*ret_from = source_name((uint32_t)field);
-			part = value.text;
 			at = close;
 		}
 		if (len < size)
@@ -357,13 +384,13 @@ static ssize_t fill(const char *template, const struct recognizer_view *view, ch
 	return (ssize_t)len;
 }
 
-/* Yields nothing if a field is not known. */
+/* Yields nothing if a field or a fact is not known. */
 static void from_text(const struct recognizer_source *s, const struct recognizer_view *view,
 		      struct recognizer_facts *facts)
 {
 	char room[2 * FACT_TEXT_MOST];
 	const char *from = "table";
-	ssize_t len = fill(s->text, view, room, sizeof(room), &from);
+	ssize_t len = fill(s->text, view, facts, room, sizeof(room), &from);
 	struct filter_text t = { room, len > (ssize_t)sizeof(room) ? (uint32_t)sizeof(room) : (uint32_t)len };
 
 	if (len >= 0)
@@ -395,7 +422,7 @@ void recognizer_facts(const struct recognizer_mark *mark, const struct recognize
 static bool fill_path(const char *template, const struct recognizer_view *view, char room[RECOGNIZER_PATH_SIZE])
 {
 	const char *from;
-	ssize_t len = fill(template, view, room, RECOGNIZER_PATH_SIZE, &from);
+	ssize_t len = fill(template, view, NULL, room, RECOGNIZER_PATH_SIZE, &from);
 
 	if (len <= 0 || len >= (ssize_t)RECOGNIZER_PATH_SIZE || room[0] != '/' || memchr(room, '\0', (size_t)len))
 		return false;
@@ -415,7 +442,7 @@ bool recognizer_mark_file(const struct recognizer_mark *mark, const struct recog
 	ssize_t len;
 
 	if (f && f->error) {
-		len = fill(f->error, &view, room->path, sizeof(room->path), &at);
+		len = fill(f->error, &view, NULL, room->path, sizeof(room->path), &at);
 		if (len <= 0 || len > (ssize_t)sizeof(room->path))
 			return false;
 		*ret = (struct engine_file){ .standard_error = true, .n_wanted = 1 };

@@ -76,7 +76,7 @@ static json_t *facts(void)
 		json_array_append_new(words, json_string(*word));
 	item = object(json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:s, s:i, s:i, s:s}, s:o, s:o, s:{s:o, s:s}}", "from",
 				text("A field; of a list the first text that matches."), "option",
-				texts("Options: the value behind one of them."), "text", text("A text with {fields} in it."),
+				texts("Options: the value behind one of them."), "text", text("A text with {fields} in it, and with {facts} of the items above."),
 				"value", pattern(JSON_POINTER, "Of the mark's file: a JSON pointer, as /Config/Image."), "log",
 				pattern("^[^/]", "Of the job in the mark's log: rule, or what a line of it begins with."), "lines", "type",
 				"integer", "minimum", 1, "maximum", RECOGNIZER_LINES_MAX, "description",

@@ -268,8 +268,8 @@ static int read_field(const struct reading *in, const struct datanode *node, uin
 	return 0;
 }
 
-/* The names in braces must be fields. */
-static int read_template(const struct reading *in, const struct datanode *node, char **ret)
+/* The names in braces must be fields, or facts where a mark's facts are read. */
+static int read_template(const struct reading *in, const struct datanode *node, bool facts, char **ret)
 {
 	struct recognizer_fields *fields = &in->table->fields;
 	const char *text = datanode_string(node);
@@ -284,7 +284,8 @@ static int read_template(const struct reading *in, const struct datanode *node, 
 		const char *close = strchr(at, '}');
 		unsigned level;
 
-		if (!close || recognizer_fields_find_text(fields, at + 1, (size_t)(close - at - 1), &level) < 0)
+		if (!close || (recognizer_fields_find_text(fields, at + 1, (size_t)(close - at - 1), &level) < 0 &&
+			       !(facts && recognizer_fact_text_word(at + 1, (size_t)(close - at - 1)) >= 0)))
 			datanode_error(node, "%.*s is no text of a process, as in \"{environ.SLURM_JOB_ID}\"",
 				       close ? (int)(close - at + 1) : 40, at);
 	}
@@ -312,7 +313,7 @@ static int read_path(const struct reading *in, const struct datanode *file, cons
 
 	if (!datanode_key(file, key, &path))
 		return 0;
-	err = read_template(in, &path, ret);
+	err = read_template(in, &path, false, ret);
 	if (!err && *ret && **ret != '/' && **ret != '{')
 		datanode_error(&path, "is no absolute path: begin it with \"/\" or a field, as in \"{cwd}/run.json\"");
 	return err;
@@ -343,7 +344,7 @@ static int read_file(const struct reading *in, const struct datanode *node, stru
 	if (has_error && (has_path || has_log || has_where || has_equals))
 		datanode_error(&error, "stands alone: the engine's standard error is the file");
 	else if (has_error)
-		err = read_template(in, &error, &mark->file->error);
+		err = read_template(in, &error, false, &mark->file->error);
 	else if (!has_path && !has_log)
 		datanode_error(&file, "has no \"path\": name the file, as in \"{cwd}/run.json\"");
 	else if (has_where && !has_path)
@@ -436,7 +437,7 @@ static int read_source(const struct reading *in, const struct datanode *node, co
 	if (!err && datanode_key(node, "text", &text)) {
 		s->kind = SOURCE_TEXT;
 		kinds++;
-		err = read_template(in, &text, &s->text);
+		err = read_template(in, &text, true, &s->text);
 	}
 	of_file = datanode_key(node, "value", &from) + datanode_key(node, "log", &text) +
 		  datanode_key(node, "lines", &option);

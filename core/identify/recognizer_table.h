@@ -75,7 +75,7 @@ struct recognizer_source {
 	enum { SOURCE_FIELD, SOURCE_OPTION, SOURCE_TEXT, SOURCE_VALUE, SOURCE_LINES } kind;
 	uint32_t field;          /* SOURCE_FIELD; a list: its first text that matches */
 	char **options;          /* SOURCE_OPTION: the value behind one of these; NULL-terminated */
-	char *text;              /* SOURCE_TEXT: with {field} in it; SOURCE_VALUE: a JSON pointer or a key of the log */
+	char *text;              /* SOURCE_TEXT: with {field}, {fact}; SOURCE_VALUE: JSON pointer or key of a log */
 	long lines;              /* SOURCE_LINES: number of lines, each of which the pattern may match */
 	struct filter_expr *when; /* NULL: always */
 	struct pattern *pattern; /* NULL: the whole text is fact `as` */
@@ -147,6 +147,7 @@ struct recognizers {
 /* The facts' words: "name", "memory_mib" ... ; what a word means is in recognizer_facts.c. */
 #define FACT_WORD_NONE 255u
 int recognizer_fact_word(const char *word, size_t len); /* its number; -1: no such word */
+int recognizer_fact_text_word(const char *word, size_t len); /* likewise of a text; -1: other facts, too */
 const char *const *recognizer_fact_words(void);         /* NULL-terminated */
 /* Evaluates a condition; NULL: true. */
 bool recognizer_holds(const struct recognizer_fields *, const struct filter_expr *, const struct recognizer_subject *);

@@ -102,6 +102,14 @@ static void tests_of_an_entry(void **state)
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"option\": [\"-t\"], \"as\": \"walltime\" } ] } ], "
 			     "\"tests\": [ { \"argv\": [\"/bin/xx\", \"-t\", \"1-02:00:03\"], \"task\": { \"walltime_s\": 93603 } } ]"),
 		  NULL },
+		/* A text has facts of the items above it, and nothing if one of them is not known. */
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{name}/{job}\", \"as\": \"again\" }, "
+			     "{ \"option\": [\"-n\"], \"as\": \"name\" }, { \"option\": [\"-j\"], \"as\": \"job\" }, "
+			     "{ \"text\": \"{name}/{job}\", \"as\": \"key\" } ] } ], "
+			     "\"tests\": [ { \"argv\": [\"/bin/xx\", \"-n\", \"a\", \"-j\", \"b\"], "
+			     "\"task\": { \"key\": \"a/b\", \"again\": null } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-n\", \"a\"], \"task\": { \"key\": null } } ]"),
+		  NULL },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"from\": \"argv.1\", \"as\": \"walltime_between\" } ] } ], "
 			     "\"tests\": [ { \"argv\": [\"/bin/xx\", \"100 160\"], \"task\": { \"walltime_s\": 60 } }, "
 			     "{ \"argv\": [\"/bin/xx\", \"160 100\"], \"task\": { \"walltime_s\": null } }, "
@@ -184,6 +192,8 @@ static void errors(void **state)
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cvd}\", \"as\": \"name\" } ] } ]"), "{cvd} is no text of a process", "\"{cvd}\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{parent.child}\", \"as\": \"name\" } ] } ]"), "{parent.child} is no text of a process", "\"{parent.child}\"" },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cwd\", \"as\": \"name\" } ] } ]"), "is no text of a process", "\"{cwd\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{cpus}\", \"as\": \"name\" } ] } ]"), "{cpus} is no text of a process", "\"{cpus}\"" },
+		{ ENTRY(HEAD "\"task\": [ { \"file\": { \"path\": \"/{name}\" } } ]"), "{name} is no text of a process", "\"/{name}\"" },
 		{ ENTRY(HEAD "\"task\": { }"), "give a list", "{ } }" },
 		{ ENTRY(HEAD "\"run\": [ { \"programs\": [\"x\"], \"root\": true } ]"), "run[0].root: has a meaning for marks of tasks", "true" },
 		{ ENTRY(HEAD "\"task\": [ { \"child\": true, \"root\": true } ]"), "task[0].root: has a meaning for marks of tasks", "true" },
