@@ -27,7 +27,7 @@ enum unit {
 	UNIT_KIB,
 	UNIT_MIB,
 	UNIT_GIB,
-	UNIT_CLOCK,    /* [D-]H:M:S */
+	UNIT_CLOCK,    /* [[H:]M:]S or D-H[:M[:S]], as Slurm, PBS and Grid Engine read them */
 	UNIT_S,
 	UNIT_MIN,
 	UNIT_H,
@@ -124,11 +124,13 @@ static bool scale_of(const char *suffix, double *ret)
 	return true;
 }
 
-/* "90", "1:30:00" or "2-00:00:00", in seconds. */
+/* "90" and "1:30:00" end with seconds; behind days, hours come first: "2-12", "2-12:30".  The result is in seconds. */
 static bool clock_of(const struct filter_text *t, double *ret)
 {
 	char copy[32], *at = copy, *end;
 	double days = 0, sum = 0;
+	bool has_days = false;
+	unsigned n = 0;
 
 	if (t->len == 0 || t->len >= sizeof(copy))
 		return false;
@@ -139,15 +141,19 @@ static bool clock_of(const struct filter_text *t, double *ret)
 
 		if (end == at || part > 1e9)
 			return false;
-		if (*end == '-' && days == 0 && sum == 0) {
+		if (*end == '-' && n == 0 && !has_days) {
 			days = part;
+			has_days = true;
 		} else {
 			sum = sum * 60 + part;
+			n++;
 			if (*end != ':')
 				break;
 		}
 		at = end + 1;
 	}
+	for (; has_days && n < 3; n++)
+		sum *= 60;
 	*ret = days * 86400 + sum;
 	return *end == '\0';
 }

@@ -100,7 +100,12 @@ static void tests_of_an_entry(void **state)
 			     "\"task\": { \"memory_bytes\": 2147483648 } } ]"),
 		  NULL },
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"option\": [\"-t\"], \"as\": \"walltime\" } ] } ], "
-			     "\"tests\": [ { \"argv\": [\"/bin/xx\", \"-t\", \"1-02:00:03\"], \"task\": { \"walltime_s\": 93603 } } ]"),
+			     "\"tests\": [ { \"argv\": [\"/bin/xx\", \"-t\", \"1-02:00:03\"], \"task\": { \"walltime_s\": 93603 } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-t\", \"1-12\"], \"task\": { \"walltime_s\": 129600 } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-t\", \"0-12:30\"], \"task\": { \"walltime_s\": 45000 } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-t\", \"0-1-2\"], \"task\": { \"walltime_s\": null } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-t\", \"12:30\"], \"task\": { \"walltime_s\": 750 } }, "
+			     "{ \"argv\": [\"/bin/xx\", \"-t\", \"90\"], \"task\": { \"walltime_s\": 90 } } ]"),
 		  NULL },
 		/* A text has facts of the items above it, and nothing if one of them is not known. */
 		{ ENTRY(HEAD "\"task\": [ { \"facts\": [ { \"text\": \"{name}/{job}\", \"as\": \"again\" }, "
