@@ -340,7 +340,7 @@ def github_actions(w, step, jobs, Task):
             script = s.file("%s/%s/_work/_temp/%s.sh" % (w, run, uuid.uuid5(uuid.NAMESPACE_OID, "%s%d" % (run, i))),
                             "%s %s %d %s\n:\n" % (step, run, i, STEP_HOW[0] if i == 0 else "fail" if i == 2 else ""))
             s.attempt(plan, str(i), "%s/%s" % (w, run), ["/usr/bin/bash", "-e", script], GITHUB_RUN_ID=str(90 + number), GITHUB_JOB="build",
-                      GITHUB_WORKFLOW="CI", GITHUB_RUN_ATTEMPT="1")
+                      GITHUB_WORKFLOW="CI", RUNNER_TRACKING_ID="github_%s" % uuid.uuid5(uuid.NAMESPACE_OID, run))
     s.write_plans()
     subprocess.run([listener, "run"], env={**os.environ, "STAND_IN": w + "/listener"}, stdout=subprocess.DEVNULL)
     return [Task(run, key, None, begin, end, code, pid)

@@ -1242,7 +1242,7 @@ static void learned_from_below(void **state)
 	start(20, 10, "/home/r/bin/Runner.Worker", "/home/r", "Runner.Worker\nspawnclient\n1\n2\n");
 	fork_of(21, 20);
 	exec_as(21, "/bin/bash", "/home/r/_work/app", "bash\n-e\n/home/r/_work/_temp/0a1b.sh\n",
-		"GITHUB_RUN_ID=99\nGITHUB_JOB=build\nGITHUB_WORKFLOW=CI\nGITHUB_RUN_ATTEMPT=1\n");
+		"GITHUB_RUN_ID=99\nGITHUB_JOB=build\nGITHUB_WORKFLOW=CI\nRUNNER_TRACKING_ID=github_1f3d\n");
 	/* The run's record leaves again at once: a reader need not wait for the run's end. */
 	assert_int_equal(f.runs[0].records, 2);
 	assert_false(f.runs[0].over);
