@@ -158,6 +158,8 @@ if (process.env.BROWSER_LIVE) {
 		await page.waitForFunction((at) => location.hash.startsWith(at), {}, `#/run/${id}/overview`)
 			.catch(() => check(false, `#/run/last becomes the address of the run: ${page.url()}`));
 		await settled();
+		const tab = await page.title();
+		check(tab === "watched <b>x</b><U+202E> – skep", `the title of #/run/last is the run's name: ${tab}`);
 		// Another run begins: the page stays with its run.
 		await new Promise((done) => spawn(process.env.SKEP, ["run", "--lake", process.env.BROWSER_LIVE, "--name", "newer", "--", "true"], { stdio: "ignore" }).on("exit", done));
 		check((await api("/api/run/last?summary=1")).run.name === "newer", "another run is the last one");

@@ -2,7 +2,7 @@
 // main.ts - the frame of the pages, and which page an address shows: #/runs, #/run/ID/TAB, #/task/PIPELINE/TASK,
 // #/diff/A/B, #/diff/RUN, #/hosts, #/hosts/HOST, #/skepd.
 import { diffPage } from "./diff";
-import { failed, type Page } from "./parts";
+import { entitle, failed, type Page } from "./parts";
 import { hostsPage } from "./hosts";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
@@ -56,7 +56,7 @@ function show(): void {
 	const from = page?.el;
 	page?.stop?.();
 	page = pageOf(location.hash);
-	document.title = `${page.title} – skep`;
+	entitle(page.title);
 	replace(main, page.el);
 	if (from) main.focus({ preventScroll: true });
 	for (const a of document.querySelectorAll("header.top nav a")) {

@@ -2,10 +2,15 @@
 // parts.ts - what several pages have: tiles, meters, findings, links between pages.
 import { bytes, count, seconds } from "./format";
 import type { Finding } from "./answers";
-import { h } from "./view";
+import { h, visible } from "./view";
 
 /** A page: its element, and what ends with it. */
 export interface Page { el: HTMLElement; title: string; stop?: () => void }
+
+/** Names the browser's tab: a page whose address says "last" learns from its answer what it shows. */
+export function entitle(title: string): void {
+	document.title = `${visible(title)} – skep`;
+}
 
 export const link = (...parts: string[]): string => `#/${parts.map(encodeURIComponent).join("/")}`;
 

@@ -7,7 +7,7 @@ import { chart, type Picture, type Series } from "./chart";
 import { bytes, command, cores, count, date, end, ns, percent, seconds } from "./format";
 import { Grid, type GridState } from "./grid";
 import { Model, type Line, type Processes } from "./model";
-import { badge, failed, finding, link, meter, state, tile, type Page } from "./parts";
+import { badge, entitle, failed, finding, link, meter, state, tile, type Page } from "./parts";
 import { get, has, isReport, watch } from "./source";
 import { drawTimeAxis, type Span } from "./span";
 import { exchange, h, refresh, replace, type Live } from "./view";
@@ -41,6 +41,7 @@ export function runPage(asked: string, wanted: string | undefined): Page {
 	function draw(now: Seen): void {
 		const before = shape;
 		now.model.path(now.tuned);
+		entitle(now.model.shown.run.name || id);
 		refresh(heading, title(now.model.shown.run));
 		refresh(nav, tabs(id, tab));
 		shape = JSON.stringify([now.model.shown.tasks.length > 0, now.pictures.map((p) => [p.name, p.series.map((s) => s.key)]), now.tuned?.observed_path?.of, String(now.tuneError)]);

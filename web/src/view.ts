@@ -7,7 +7,7 @@ export interface Live { el: HTMLElement; update: () => void }
 type Props = Record<string, unknown>;
 
 /** Marks that turn the direction of what follows: a name with one could show another name. */
-const visible = (text: string): string => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
+export const visible = (text: string): string => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
 
 function append(to: Element, child: Child): void {
 	if (Array.isArray(child)) for (const c of child) append(to, c);
