@@ -99,13 +99,16 @@ static int read_conf(const struct datanode *root, void *arg)
 	return ret->known && datanode_key(root, "thresholds", &node) ? read_thresholds(&node, ret) : 0;
 }
 
-/* The user's file; if it does not exist, the site's. */
+/* The file that SKEP_CONF names; else the user's; if it does not exist, the site's. */
 static int conf_file(char **ret)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	const char *named = secure_getenv("SKEP_CONF");
 	int n = 0;
 
 	*ret = NULL;
+	if (named && *named == '/')
+		return (*ret = strdup(named)) ? 0 : -ENOMEM;
 	if (config && *config == '/')
 		n = asprintf(ret, "%s/skep/skep.conf", config);
 	else if (home && *home == '/')

@@ -22,9 +22,10 @@ struct conf_threshold {
 #define LAKE_OF_SERVICE "/var/lib/skep/lake" /* as in etc/skepd.conf */
 
 /*
- * The lake that skep.conf names: {"lake": "/path"}, or an address; the user's, $XDG_CONFIG_HOME/skep/skep.conf or
- * ~/.config/skep/skep.conf, else the site's in SKEP_SYSCONF_DIR.  0: the caller frees *ret, NULL when no file names
- * one; -EINVAL: the file has an error, which why has with its place; -ENOMEM.
+ * The lake that skep.conf names: {"lake": "/path"}, or an address.  skep.conf is the file that $SKEP_CONF names; else
+ * the user's, $XDG_CONFIG_HOME/skep/skep.conf or ~/.config/skep/skep.conf; else the site's in SKEP_SYSCONF_DIR.
+ * 0: the caller frees *ret, NULL when no file names one; -EINVAL: the file has an error, which why has with its place;
+ * -ENOMEM.
  */
 int lake_configured(char **ret, char *why, size_t room);
 /*

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -18,7 +20,10 @@
 #include <unistd.h>
 
 #include "cli/base/command.h"
+#include "cli/base/lakepath.h"
+#include "cli/base/price_file.h"
 #include "cli/base/question.h"
+#include "cli/base/settings.h"
 #include "cli/base/skep.h"
 #include "cli/web/assets.h"
 #include "cli/web/listen.h"
@@ -27,7 +32,7 @@
 #include "cli/web/worker.h"
 #include "core/base/confine.h"
 
-#define PEM_MAX (1 << 20)
+#define TEXT_MAX (1 << 20)
 
 struct web_options {
 	const char *lake, *listen, *certificate, *key;
@@ -78,12 +83,12 @@ static int token_new(char token[REQUEST_TOKEN + 1])
 	return 0;
 }
 
-/* The caller frees *ret. An exit status. */
-static int pem_read(const char *option, const char *path, char **ret)
+/* A small file, for a message by what names it. The caller frees *ret. An exit status. */
+static int text_read(const char *option, const char *path, char **ret)
 {
 	FILE *in = fopen(path, "re");
-	char *text = malloc(PEM_MAX);
-	size_t n = in && text ? fread(text, 1, PEM_MAX - 1, in) : 0;
+	char *text = malloc(TEXT_MAX);
+	size_t n = in && text ? fread(text, 1, TEXT_MAX - 1, in) : 0;
 	const bool bad = !in || !text || ferror(in);
 	const int err = errno;
 
@@ -98,18 +103,71 @@ static int pem_read(const char *option, const char *path, char **ret)
 	return SKEP_EXIT_OK;
 }
 
+#define KEPT_PATH 32
+
+/* Keeps a text in memory as a file, which the commands inherit and any user may open by its path. false: it cannot. */
+static bool keep(const char *text, char path[KEPT_PATH])
+{
+	const int fd = text ? memfd_create("skep-conf", 0) : -1;
+
+	snprintf(path, KEPT_PATH, "/proc/self/fd/%d", fd);
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
 /*
- * What runs here reads the lake, and nothing else of root's.  lake: a folder or an address.  *ret_owner: this process
- * was root, and is the folder's owner now; root remains root, without rights, when the folder is root's or does not
- * exist.  An exit status.
+ * The lake's owner may be able to read neither root's skep.conf nor its file of prices: the commands get what stands in
+ * both now, under SKEP_CONF.  An exit status.
+ */
+static int keep_conf(void)
+{
+	char *prices = NULL, *text = NULL, why[1024] = "", path[KEPT_PATH];
+	struct price_table *table = NULL;
+	struct settings settings = { 0 };
+	json_t *conf = json_object(), *thresholds = json_object();
+	int status = settings_read("web", NULL, NULL, &settings);
+	struct stat st;
+	bool kept = true;
+
+	if (status == SKEP_EXIT_OK)
+		status = price_file_open("web", NULL, &table); /* for its messages */
+	if (status == SKEP_EXIT_OK && prices_configured(&prices, why, sizeof(why)) != 0)
+		status = skep_fail("web", SKEP_EXIT_CONFIG, "%s", why);
+	if (status == SKEP_EXIT_OK && prices && stat(prices, &st) == 0 && S_ISREG(st.st_mode)) {
+		status = text_read("prices", prices, &text);
+		kept = status != SKEP_EXIT_OK || keep(text, path);
+		json_object_set_new(conf, "prices", json_string(path));
+	} else if (prices) {
+		json_object_set_new(conf, "prices", json_string(prices));
+	}
+	for (size_t i = 0; i < settings.n; i++)
+		json_object_set_new(thresholds, settings.list[i].name, json_real(settings.list[i].value));
+	json_object_set_new(conf, "thresholds", thresholds);
+	free(text);
+	text = json_dumps(conf, JSON_COMPACT);
+	if (status == SKEP_EXIT_OK && (!kept || !keep(text, path) || setenv("SKEP_CONF", path, 1) != 0))
+		status = skep_fail("web", SKEP_EXIT_RUNTIME, "cannot keep what skep.conf says: %s", strerror(errno));
+	json_decref(conf);
+	settings_free(&settings);
+	price_table_free(table);
+	free(prices);
+	free(text);
+	return status;
+}
+
+/*
+ * What runs here reads the lake, and of root's files only what keep_conf() keeps.  lake: a folder or an address.
+ * *ret_owner: this process was root, and is the folder's owner now; root remains root, without rights, when the folder
+ * is root's or does not exist.  An exit status.
  */
 static int drop(const char *lake, bool *ret_owner)
 {
 	const struct rlimit limit = { WORKER_FILE_MAX, WORKER_FILE_MAX };
 	struct stat st = { 0 };
 	const bool owner = geteuid() == 0 && stat(lake, &st) == 0 && st.st_uid;
-	int err = 0;
+	int err = 0, status = owner ? keep_conf() : SKEP_EXIT_OK;
 
+	if (status != SKEP_EXIT_OK)
+		return status;
 	if (owner && (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
 		      setresuid(st.st_uid, st.st_uid, st.st_uid) < 0))
 		err = -errno;
@@ -197,9 +255,9 @@ static int start(const struct web_options *o, const char *run)
 	int status = SKEP_EXIT_OK;
 
 	if (o->key)
-		status = pem_read("--tls-key", o->key, &key);
+		status = text_read("--tls-key", o->key, &key);
 	if (o->certificate && status == SKEP_EXIT_OK)
-		status = pem_read("--tls-cert", o->certificate, &certificate);
+		status = text_read("--tls-cert", o->certificate, &certificate);
 	if (status == SKEP_EXIT_OK) {
 		server.fd = listen_on(o->listen ? o->listen : "127.0.0.1:0", &at, why, sizeof(why));
 		if (server.fd < 0)

@@ -22,6 +22,7 @@ import time
 
 SKEP, BUILD = os.environ["SKEP"], os.environ["abs_builddir"]
 FILL = os.path.join(BUILD, "tests/bench/fill_lake")
+FILL_FLEET = os.path.join(BUILD, "tests/bench/fill_fleet")
 REQUESTS = int(os.environ.get("WEB_REQUESTS", "10000"))
 PATIENCE = 600 * int(os.environ.get("SKEP_TEST_PATIENCE", "1"))  # ends a hang
 RSS_LIMIT_KIB = 40 * 1024
@@ -447,7 +448,8 @@ def ending(lake):
 
 
 def as_root(work):
-    """root becomes the owner of the lake, and shows the lake of its own skep.conf, which that owner cannot read."""
+    """root becomes the owner of the lake, and shows the lake of its own skep.conf, with its prices and thresholds, which that
+    owner cannot read."""
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
     home, lake, program = (os.path.join(work, name) for name in ("home", "of-nobody", "skep"))
     os.chmod(work, 0o711)
@@ -459,17 +461,32 @@ def as_root(work):
     if not started:
         return print("no root, or nobody cannot start skep: the lake of root is not tested")
     subprocess.run([FILL, "2", "5", "2", "5", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FILL_FLEET, "4", "6", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
     for path in [lake, *glob.glob(lake + "/*")]:
         os.chown(path, 65534, 65534)
     os.makedirs(os.path.join(home, ".config/skep"))
     os.chmod(home, 0o700)
-    with open(os.path.join(home, ".config/skep/skep.conf"), "w") as f:
-        json.dump({"lake": lake}, f)
+    conf, prices = os.path.join(home, ".config/skep/skep.conf"), os.path.join(home, "prices.json")
+    with open(prices, "w") as f:
+        f.write('{ "currency": "EUR", // root\'s\n  "prices": [ { "machine_hour": 2, "split": { "cpu": 70, "memory": 30 } } ] }')
+    with open(conf, "w") as f:
+        json.dump({"lake": lake, "prices": prices, "thresholds": {"idle-host.window": 8640000}}, f)
+    for path in conf, prices:
+        os.chmod(path, 0o600)
     others = ("SKEP_LAKE", "XDG_CONFIG_HOME")
-    w = Server(None, executable=program, env={**{k: v for k, v in os.environ.items() if k not in others}, "HOME": home})
+    env = {**{k: v for k, v in os.environ.items() if k not in others}, "HOME": home}
+    w = Server(None, executable=program, env=env)
     want = subprocess.run([SKEP, "runs", "--limit=200", "--json", "--lake", lake], capture_output=True, check=True).stdout
     status, _, got = w.ask("/api/runs")
     check(status == 200 and json.loads(got) == json.loads(want), f"the lake of root's skep.conf: {status} {got[:200]}")
+    # The answer is root's own, which is not that of a user without this skep.conf.
+    since, until = "2026-11-04T00:00:00Z", "2026-11-10T00:00:00Z"
+    asked = [program, "sweep", "--json", "--lake", lake, f"--since={since}", f"--until={until}"]
+    want, without = (subprocess.run(asked, env=e, capture_output=True).stdout for e in (env, {**env, "HOME": work}))
+    status, _, got = w.ask(f"/api/sweep?since={since}&until={until}")
+    kinds = [[f["kind"] for f in json.loads(text)["findings"]] for text in (want, without)]
+    check(b"EUR" in want and kinds == [["idle-after-run"], ["idle-host"]], f"prices and thresholds count: {kinds} {want[:300]}")
+    check(status == 200 and got == want, f"prices and thresholds of root's skep.conf: {status}\n{got[:900]}\n{want[:900]}")
     with open(f"/proc/{w.process.pid}/status") as f:
         check("Uid:\t65534\t65534\t65534\t65534" in f.read(), "root becomes the owner of the lake")
     w.end()
