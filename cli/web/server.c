@@ -229,13 +229,22 @@ static void free_stream(void *arg)
 	stream_free(arg);
 }
 
+/* Browsers do by TLS, and for an address of their own machine, as that of ssh -L is. One with a weight is not ours. */
+static bool takes_zstd(const char *accept)
+{
+	const char *at = accept ? strstr(accept, "zstd") : NULL;
+
+	return at && (at[4] == ',' || !at[4]);
+}
+
 /* every: of the request, "2": seconds; had: NULL, or the tag of the answer that the page has. */
 static enum MHD_Result answer_stream(struct server *s, struct MHD_Connection *c, const char *path,
 				     const struct values *values, const char *every, const char *had)
 {
 	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	const char *last = lib.lookup(c, MHD_HEADER_KIND, "Last-Event-ID");
-	struct stream_options o = { .folder = s->o->lake_folder, .client = info->connect_fd, .had = last ? last : had };
+	struct stream_options o = { .folder = s->o->lake_folder, .client = info->connect_fd, .had = last ? last : had,
+				    .packed = takes_zstd(lib.lookup(c, MHD_HEADER_KIND, "Accept-Encoding")) };
 	struct MHD_Response *r;
 	struct stream *stream;
 	char why[256], *end;
@@ -254,6 +263,8 @@ static enum MHD_Result answer_stream(struct server *s, struct MHD_Connection *c,
 	r = lib.response_of_callback(MHD_SIZE_UNKNOWN, 32768, next_bytes, stream, free_stream);
 	if (!r)
 		stream_free(stream);
+	if (r && o.packed)
+		lib.add_header(r, "Content-Encoding", "zstd");
 	return send_response(c, MHD_HTTP_OK, r, "text/event-stream");
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "cli/web/server.h"
 #include "cli/web/worker.h"
@@ -35,6 +36,10 @@ struct stream {
 	off_t from, size;
 	uint64_t seen;          /* the state of the lake before the last answer */
 	int64_t next_ms, said_ms;
+	ZSTD_CCtx *zstd;        /* NULL: the stream leaves as it is */
+	ZSTD_inBuffer in;
+	bool rest, over;        /* zstd has more to write; the plain stream has ended */
+	char plain[65536];      /* what `in` reads */
 };
 
 /* The state of the lake's files: a writer appends to them, or begins the log anew. 0: not known. */
@@ -65,9 +70,15 @@ int stream_new(const char *path, const struct request_value *values, size_t n, c
 	struct stream *s = calloc(1, sizeof(*s));
 	int err = s ? request_route(path, values, n, lake, &s->command, why, room) : -ENOMEM;
 
+	if (!err && o->packed && !(s->zstd = ZSTD_createCCtx()))
+		err = -ENOMEM;
 	if (err) {
 		free(s);
 		return err;
+	}
+	if (s->zstd) { /* a small window: there is one for each connection */
+		(void)ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, 1);
+		(void)ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_windowLog, 17);
 	}
 	s->o = *o;
 	s->o.had = NULL;
@@ -83,6 +94,8 @@ void stream_free(struct stream *s)
 {
 	if (s && s->fd >= 0)
 		close(s->fd);
+	if (s)
+		ZSTD_freeCCtx(s->zstd);
 	free(s);
 }
 
@@ -181,7 +194,7 @@ static bool wait_for_text(struct stream *s)
 	}
 }
 
-ssize_t stream_read(struct stream *s, char *buf, size_t room)
+static ssize_t read_plain(struct stream *s, char *buf, size_t room)
 {
 	size_t n;
 	ssize_t got;
@@ -208,5 +221,30 @@ ssize_t stream_read(struct stream *s, char *buf, size_t room)
 	s->said_ms = worker_now_ms();
 	s->at = 0;
 	s->len = (size_t)snprintf(s->text, sizeof(s->text), "\n\n");
-	return stream_read(s, buf, room);
+	return read_plain(s, buf, room);
+}
+
+ssize_t stream_read(struct stream *s, char *buf, size_t room)
+{
+	ZSTD_outBuffer out = { buf, room, 0 };
+	ssize_t n;
+	size_t left;
+
+	if (!s->zstd)
+		return read_plain(s, buf, room);
+	while (!out.pos) {
+		if (s->over && !s->rest)
+			return -1;
+		if (!s->rest) {
+			n = read_plain(s, s->plain, sizeof(s->plain));
+			s->over = n <= 0;
+			s->in = (ZSTD_inBuffer){ s->plain, s->over ? 0 : (size_t)n, 0 };
+		}
+		/* The flush lets each event leave at once. */
+		left = ZSTD_compressStream2(s->zstd, &out, &s->in, s->over ? ZSTD_e_end : ZSTD_e_flush);
+		if (ZSTD_isError(left))
+			return -1;
+		s->rest = left > 0 || s->in.pos < s->in.size;
+	}
+	return (ssize_t)out.pos;
 }

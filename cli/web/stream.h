@@ -18,6 +18,7 @@ struct stream_options {
 	int client;         /* the stream ends when the peer of this socket has closed it */
 	unsigned every_s;   /* from the end of one answer to the next one, at least */
 	const char *had;    /* the tag of the answer that the page has; NULL: none */
+	bool packed;        /* compresses it with zstd: the answer of a large run shrinks to a twentieth and less */
 };
 
 struct stream;

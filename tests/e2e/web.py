@@ -4,6 +4,7 @@
 paths out of its answers, writes, heads without end, clients that never finish, 10,000 requests, a browser that leaves;
 and that a stream sends an answer when it is another one, and only then.
 Environment: SKEP, abs_builddir."""
+import ctypes
 import glob
 import http.client
 import json
@@ -197,6 +198,33 @@ def paths(w):
         check(status >= 400 and secret not in body, f"{path}: {status}")
     check(w.ask("/api/run/" + "a" * 5000)[0] in (400, 404, 414, 431, 0), "a long id")
     check(w.ask("/api/runs?limit=2")[0] == 200, "an answer, after all that")
+
+
+def unpacked(data):
+    """What a zstd frame has, as far as it has come; b"" if it is none."""
+    zstd, room, source = ctypes.CDLL("libzstd.so.1"), ctypes.create_string_buffer(1 << 24), ctypes.create_string_buffer(data)
+    zstd.ZSTD_createDStream.restype = ctypes.c_void_p
+    stream = ctypes.c_void_p(zstd.ZSTD_createDStream())
+    out, given = ((ctypes.c_size_t * 3)(ctypes.addressof(b), n, 0) for b, n in ((room, len(room)), (source, len(data))))
+    zstd.ZSTD_decompressStream(stream, out, given)
+    zstd.ZSTD_freeDStream(stream)
+    return room[:out[2]]
+
+
+def packed(w):
+    """A browser that takes zstd gets a stream by far fewer bytes, and each event as soon as it is there."""
+    want = json.loads(w.ask("/api/run/large")[2])
+    for accept, how in (("gzip, deflate, br, zstd", "zstd"), ("zstd, br", "zstd"), ("gzip, br", None), ("zstd;q=0", None)):
+        connection, got, text = http.client.HTTPConnection(*w.address, timeout=PATIENCE), b"", b""
+        connection.request("GET", "/api/run/large?live=3600", headers={"Authorization": f"Bearer {w.token}", "Accept-Encoding": accept})
+        answer = connection.getresponse()
+        check(answer.headers["content-encoding"] == how, f"{accept}: {answer.headers['content-encoding']}")
+        while not re.search(rb"data: .*\n\n$", text) and (piece := answer.read1()):
+            got += piece
+            text = unpacked(got) if how else got
+        check(json.loads(text.split(b"data: ")[-1]) == want, f"{accept}: {text[:200]}")
+        check(not how or len(got) < len(text) / 8, f"{accept}: {len(got)} bytes of {len(text)}")
+        connection.close()
 
 
 def truths(w, lake):
@@ -529,7 +557,7 @@ def main():
         subprocess.run([FILL, "10", "500", "10", "300", f"path={lake}"], check=True, stdout=subprocess.DEVNULL)
         waiting = [beside(overload), beside(totals, shutil.copytree(lake, os.path.join(work, "copy")))]
         w = Server(lake)
-        for part in (tokens, policy, others, paths, heads, leaving, slow, many):
+        for part in (tokens, policy, others, paths, packed, heads, leaving, slow, many):
             part(w)
         truths(w, lake)
         left = streams(w, lake)
