@@ -219,22 +219,18 @@ void commit_work(struct spooler_job *job, struct spool_db *db, struct spool_code
 {
 	struct delivery_commit *c = (struct delivery_commit *)job;
 
-	if (!db) {
-		c->err = -EIO;
-		snprintf(c->why, sizeof(c->why), "the spool has no usable file");
-		return;
-	}
-	c->err = write_all(c, db, code);
-	if (c->err < 0)
-		snprintf(c->why, sizeof(c->why), "%s", spool_why(db)[0] ? spool_why(db) : strerror(-c->err));
-	if (c->err != -EBADMSG)
-		return;
-	db = spooler_replace(c->spooler);
+	c->err = db ? write_all(c, db, code) : -EIO;
 	if (!db)
-		return;
-	c->err = write_all(c, db, code);
-	if (c->err < 0)
-		snprintf(c->why, sizeof(c->why), "%s", spool_why(db));
+		snprintf(c->why, sizeof(c->why), "the spool has no usable file");
+	else if (c->err < 0)
+		snprintf(c->why, sizeof(c->why), "%s", spool_why(db)[0] ? spool_why(db) : strerror(-c->err));
+	db = c->err == -EBADMSG ? spooler_replace(c->spooler) : NULL;
+	if (db) {
+		c->err = write_all(c, db, code);
+		if (c->err < 0)
+			snprintf(c->why, sizeof(c->why), "%s", spool_why(db));
+	}
+	c->replaced = spooler_replaced(c->spooler);
 }
 
 /* ---- read back --------------------------------------------------------------------- */

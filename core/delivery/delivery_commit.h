@@ -56,6 +56,7 @@ struct delivery_commit {
 	size_t n_values, room_values;
 	int err; /* before the work: -ENOMEM or 0; afterwards the result of the commit */
 	char why[256];
+	unsigned replaced; /* spooler_replaced() after the work */
 	struct commit_gone *gone;
 };
 

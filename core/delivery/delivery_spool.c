@@ -103,10 +103,10 @@ static void commit_done(struct spooler_job *job)
 	struct delivery_commit *c = (struct delivery_commit *)job;
 	struct delivery *o = c->out;
 	struct delivery_spool *sp = o->spool;
-	bool durable = c->err == 0, replaced = spooler_replaced(sp->spooler) != sp->state.replaced;
+	bool durable = c->err == 0, replaced = c->replaced != sp->state.replaced;
 
 	sp->committing = false;
-	delivery_spool_see_replaced(o);
+	delivery_spool_see_replaced(o, c->replaced);
 	sp->under_way = NULL;
 	if (durable) {
 		for (size_t i = 0; i < c->n_cursors; i++)
@@ -193,6 +193,7 @@ static void commit(struct delivery *o)
 	c->out = o;
 	c->spooler = sp->spooler;
 	c->number = ++sp->number;
+	c->replaced = sp->state.replaced;
 	c->aged_upto = delivery_spool_aged_upto(o);
 	if (sp->env.max_age_ns && sp->number % 64 == 1)
 		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);

@@ -24,6 +24,7 @@ static void load_work(struct spooler_job *job, struct spool_db *db, struct spool
 	j->err = db ? commit_load(db, code, j->out->spool->streams, &j->ask, &j->batch, &j->gone, &j->expired) : 0;
 	if (j->err == -EBADMSG)
 		spooler_replace(j->out->spool->spooler);
+	j->replaced = spooler_replaced(j->out->spool->spooler);
 }
 
 static void count_batch(uint64_t *here, const struct batch *b)
@@ -61,11 +62,8 @@ static void lost_on_disk(struct delivery *o, struct delivery_sink *s)
 	free(here);
 }
 
-/* After a damaged file was replaced: counts the batches that only the old file held as lost to each sink. */
-void delivery_spool_see_replaced(struct delivery *o)
+void delivery_spool_see_replaced(struct delivery *o, unsigned replaced)
 {
-	unsigned replaced = spooler_replaced(o->spool->spooler);
-
 	if (replaced == o->spool->state.replaced)
 		return;
 	o->spool->state.replaced = replaced;
@@ -170,7 +168,7 @@ static void load_done(struct spooler_job *job)
 	struct delivery *o = j->out;
 	struct delivery_sink *s = sink_job_sink(j);
 
-	delivery_spool_see_replaced(o);
+	delivery_spool_see_replaced(o, j->replaced);
 	delivery_spool_see_gone(o, j->gone);
 	if (s) {
 		int err = j->err;

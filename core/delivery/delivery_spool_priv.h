@@ -49,6 +49,7 @@ struct sink_job {
 	unsigned status;
 	int err;
 	/* load */
+	unsigned replaced;        /* spooler_replaced() after the work */
 	struct commit_ask ask;
 	struct commit_gone *gone, *expired;
 };
@@ -76,7 +77,12 @@ void delivery_spool_ask_lags(struct delivery *);
 /* delivery_spool_load.c */
 void delivery_spool_load(struct delivery *, struct delivery_sink *); /* posts a load if the queue has room */
 bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* the queue has room for a load */
-void delivery_spool_see_replaced(struct delivery *);
+/*
+ * After a damaged file was replaced: counts the batches that only the old file held as lost to each sink.  replaced:
+ * spooler_replaced() at the end of the job's work.  A later job may have replaced the file since, while a batch that
+ * this job has read from the old file, or written to it, is in no queue yet.
+ */
+void delivery_spool_see_replaced(struct delivery *, unsigned replaced);
 void delivery_spool_see_gone(struct delivery *, const struct commit_gone *);
 
 #endif

@@ -62,6 +62,7 @@ static struct {
 	uv_loop_t loop;
 	uv_timer_t pump;
 	char folder[64], path[128];
+	struct spooler *spooler;
 	struct delivery *out;
 	struct sink sinks[3];
 	int n_sinks, life, sample;
@@ -182,6 +183,7 @@ static void begin(const char *const *names)
 			     AGE_NS, 64 << 20, wake, NULL);
 	assert_non_null(t.out);
 	assert_int_equal(delivery_spool(t.out, spooler, &env), 0);
+	t.spooler = spooler;
 	assert_int_equal(uv_timer_init(&t.loop, &t.pump), 0);
 	t.n_sinks = 0;
 	t.committed = 0;
@@ -877,6 +879,67 @@ static void a_file_made_anew(void **state)
 	end();
 }
 
+static void replace_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	(void)job;
+	(void)db;
+	(void)code;
+	spooler_replace(t.spooler);
+}
+
+static void replace_done(struct spooler_job *job)
+{
+	free(job);
+}
+
+static bool none_is_pending(void)
+{
+	return count_of("a", "life", -1) == 0 && count_of("b", "life", -1) == 0;
+}
+
+/*
+ * A job replaces the file while the loop has yet to see three earlier jobs: two have each read a batch for a sink, one
+ * has written a batch.  Each record is delivered or lost, and none is both.
+ */
+static void replaced_behind_jobs_that_are_done(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", NULL };
+	struct spooler_job *job = calloc(1, sizeof(*job));
+	const uint64_t until = clock_boot_ns() + 200000000000u;
+	uint64_t delivered;
+
+	(void)state;
+	begin(names);
+	t.sinks[0].stuck = t.sinks[1].stuck = true;
+	emit_rounds(110);
+	for (int i = 0; i < 2; i++)
+		unstick(&t.sinks[i]);
+	delivery_tick(t.out, clock_boot_ns()); /* the sinks empty their queues */
+	delivery_tick(t.out, clock_boot_ns()); /* asks the spool for the next batch of each */
+	assert_int_equal(spooler_under_way(t.spooler), 2);
+	emit(t.life, 300);
+	delivery_flush(t.out);
+	delivery_tick(t.out, clock_boot_ns());
+	assert_int_equal(spooler_under_way(t.spooler), 3);
+	assert_non_null(job);
+	job->work = replace_work;
+	job->done = replace_done;
+	spooler_post(t.spooler, job);
+	while (!spooler_replaced(t.spooler) && clock_boot_ns() < until)
+		usleep(1000);
+	assert_int_equal(spooler_replaced(t.spooler), 1);
+	assert_true(turn(all_settled));
+	assert_true(turn(none_is_pending));
+	for (int i = 0; i < 2; i++) {
+		delivered = count_of(t.sinks[i].name, "life", 0);
+		assert_int_equal(delivered, t.sinks[i].records);
+		assert_int_equal(delivered + count_of(t.sinks[i].name, "life", SKEP_LOSS_SPOOL), t.emitted);
+		assert_in_range(delivered, 5000, t.emitted - 5000);
+	}
+	balanced();
+	end();
+}
+
 static bool fail_writes;
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 
@@ -964,6 +1027,7 @@ int main(void)
 		TEST(damage_under_way),
 		TEST(a_full_one_and_one_that_is_well),
 		TEST(a_file_made_anew),
+		TEST(replaced_behind_jobs_that_are_done),
 		TEST(read_while_it_cannot_be_written),
 		TEST(what_was_refused_makes_room),
 	};
