@@ -41,6 +41,28 @@ static int same_file(const struct collector *c, struct reload *r, const struct c
 	return 0;
 }
 
+/*
+ * The spool has one offset for each name of a sink.  A new sink would begin at the offset of the old sink of that name,
+ * and the spool would forget this offset when the old sink leaves.
+ */
+static int same_sink(const struct collector *c, struct reload *r, const struct config_plugin *entry)
+{
+	int line, column;
+
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		if (inst->plugin->note.kind != SKEP_KIND_SINK || strcmp(inst->name, entry->name) != 0 ||
+		    strcmp(inst->plugin->note.name, entry->plugin) == 0)
+			continue;
+		config_option_position(entry, "plugin", &line, &column);
+		diag_add(&r->diag, DIAG_ERROR, r->next->file, line, column,
+			 "sink %s cannot change from plugin %s to %s without a restart of skepd, as the spool has one "
+			 "offset for that name: give the new sink another name",
+			 entry->name, inst->plugin->note.name, entry->plugin);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 static enum change_what compare(struct change *change)
 {
 	const struct skep_plugin *desc = change->next->plugin->desc;
@@ -70,7 +92,10 @@ static int plan_entry(struct collector *c, struct reload *r, const struct config
 	change->required = entry->required;
 	change->terms = change->next->terms;
 	change->what = compare(change);
-	return same_file(c, r, entry, change->next);
+	err = same_file(c, r, entry, change->next);
+	if (err == 0 && kind == SKEP_KIND_SINK && delivery_spooled(c->delivery))
+		err = same_sink(c, r, entry);
+	return err;
 }
 
 static bool is_wanted(const struct reload *r, const struct skep_instance *inst)

@@ -452,6 +452,51 @@ static void a_broken_table(void **state)
 	json_decref(all);
 }
 
+/* A copy of the plugin fakesink with another name of the same length. */
+static void copy_fakesink(const char *name)
+{
+	static const char old[] = "fakesink"; /* with its end: other texts begin so, too */
+	size_t size;
+	char *bytes = support_plugin_bytes(old, &size), *at = bytes, *path;
+
+	while ((at = memmem(at, size - (size_t)(at - bytes), old, sizeof(old))))
+		memcpy(at, name, sizeof(old));
+	assert_true(asprintf(&path, "%s/%s.so", t.dir, name) > 0);
+	support_write(path, bytes, size, 0644);
+	free(path);
+	free(bytes);
+}
+
+/* The same name, another plugin: the spool has one offset for a name, so two sinks cannot share a name. */
+static void another_sink_of_that_name(void **state)
+{
+	const struct config_spool spool = { .path = support_path(t.dir, "spool.db") };
+	struct collector_options options = { .batch_age_ns = 20000000, .spool = &spool };
+	const struct skep_instance *sink;
+
+	(void)state;
+	copy_fakesink("othersnk");
+	t.config = parsed("100ms", "", LOGGED("a", ""), SINK);
+	assert_int_equal(collector_new(&t.loop, t.config, &options, &t.diag, &t.collector), 0);
+	assert_int_equal(collector_open(t.collector, &t.diag), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	run_for(150);
+	sink = instance("fakesink");
+	assert_int_equal(reload(LOGGED("a", ", \"level\": 5"),
+				"{ \"name\": \"fakesink\",\n\"plugin\": \"othersnk\", \"path\": \"%1$s/other\" }"),
+			 -ENOTSUP);
+	assert_string_equal(last.errors, "test:6: sink fakesink cannot change from plugin fakesink to othersnk without a "
+					 "restart of skepd, as the spool has one offset for that name: give the new sink "
+					 "another name\n");
+	assert_ptr_equal(instance("fakesink"), sink);
+	assert_nothing_has_changed(instance("a"));
+	assert_reloaded(LOGGED("a", ""), "{ \"plugin\": \"othersnk\", \"path\": \"%1$s/other\" }");
+	assert_string_equal(last.changes, "added sink othersnk \nremoved sink fakesink \n");
+	stop(1000000000);
+	t.collector = collector_free(t.collector);
+	free((char *)(uintptr_t)spool.path);
+}
+
 static void a_required_one_that_does_not_start(void **state)
 {
 	const struct skep_instance *a;
@@ -870,6 +915,7 @@ int main(void)
 		TEST(others_are_restarted_the_new_one_first),
 		TEST(added_and_removed),
 		TEST(another_plugin_of_that_name),
+		TEST(another_sink_of_that_name),
 		TEST(failed_ones_are_tried_again),
 		TEST(settings),
 		TEST(wrong_configurations),
