@@ -36,8 +36,8 @@ static const struct saved_field run_fields[] = {
 	M(U64, run, largest_bytes), M(U64, run, pss_peak_bytes),
 	M(U32, run, argv_total), M(BOOL, run, found), M(I64, run, realtime_offset_ns),
 	M(BOOL, run, ended), M(BOOL, run, peers), M(BOOL, run, tasked), M(U32, run, class), M(U32, run, key_uid),
-	M(U64, run, quiet_ns), M(U64, run, end_ns), M(INT, run, status), M(U32, run, job_group),
-	M(U32, run, job_session), CONTAINED(run),
+	M(U64, run, quiet_ns), M(U64, run, end_ns), M(INT, run, status), M(U64, run, status_of_ns),
+	M(U32, run, job_group), M(U32, run, job_session), CONTAINED(run),
 };
 
 static const struct saved_field scope_fields[] = {

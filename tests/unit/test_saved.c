@@ -476,6 +476,27 @@ static void a_run_that_ended_meanwhile(void **state)
 	assert_string_equal(f.runs[0].id, "r1");
 }
 
+/* A shell's pipeline keeps the status of its last command when an earlier command ends after the restart. */
+static void a_pipeline_keeps_its_status(void **state)
+{
+	struct run *run;
+
+	(void)state;
+	begin_run(true);
+	run = run_find(&f.track->runs, "r1");
+	run->job_group = run->job_session = 10;
+	run->peers = true;
+	run->status = 1 << 8;
+	run->status_of_ns = T0 + 1; /* the last command, which the shell started after process 10, has ended */
+	restart();
+	tell_live(&f, T0 + SECOND, 10, T0, 9, 4, 100, 0);
+	swept(&f);
+	tell_exit(&f, T0 + SECOND + 1, 10, T0, 13);
+	tell_final(&f, T0 + SECOND + 2, 10, T0, 13, 100, 0);
+	assert_true(f.runs[0].over);
+	assert_int_equal(run_find(&f.track->runs, "r1")->status, 1 << 8);
+}
+
 /* ---- texts --------------------------------------------------------------------------------- */
 
 /* The saved identity survives with any bytes, and a process that no longer exists gets its record. */
@@ -707,6 +728,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_waits_for_its_client, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_is_waited_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pipeline_keeps_its_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_that_are_not_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(facets_that_were_saved_apart, set_up, tear_down),
