@@ -51,9 +51,9 @@ int spool_commit(struct spool_db *); /* rolls back after an error */
 void spool_rollback(struct spool_db *);
 
 /*
- * Makes room for that many bytes: below the quota and above the reserve.  Drops dead letters first, then batches of
- * samples, then the oldest batches, and reports each dropped batch.  -ENOSPC: no batch is left to drop.  Only within a
- * transaction.
+ * Makes room for that many bytes: below the quota and above the reserve.  Drops batches that spool_trim() has left
+ * first, then dead letters, then batches of samples, then the oldest batches, and reports each batch of these last two.
+ * -ENOSPC: no batch is left to drop.  Only within a transaction.
  */
 int spool_make_room(struct spool_db *, uint64_t bytes, spool_gone_fn, void *arg);
 /* Has the filesystem the reserve free? Also outside a transaction. */
@@ -61,10 +61,16 @@ bool spool_has_reserve(const struct spool_db *);
 
 int spool_append(struct spool_db *, uint64_t id, enum spool_kind, uint32_t n, const char *counts, const void *body,
 		 size_t size);
-/* Deletes the batches up to that id, which all sinks have acknowledged. */
-int spool_trim(struct spool_db *, uint64_t upto);
-/* Drops batches up to id `upto` that are older than before_ns (realtime), oldest first, as when space runs out. */
-int spool_expire(struct spool_db *, int64_t before_ns, uint64_t upto, spool_gone_fn, void *arg);
+/*
+ * Deletes the batches up to that id, which all sinks have acknowledged.  Each call deletes at most 8 MiB of the oldest;
+ * *ret_more: others may be left for the next call.
+ */
+int spool_trim(struct spool_db *, uint64_t upto, bool *ret_more);
+/*
+ * Drops batches up to id `upto` that are older than before_ns (realtime), oldest first, as when space runs out.  Works
+ * in steps as spool_trim() does.
+ */
+int spool_expire(struct spool_db *, int64_t before_ns, uint64_t upto, spool_gone_fn, void *arg, bool *ret_more);
 /* a stored batch; its pointers are borrowed until the next call of spool_next or spool_begin */
 struct spool_row {
 	uint64_t id; /* 0: no batch */

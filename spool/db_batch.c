@@ -8,6 +8,10 @@
 
 #include "spool/db_priv.h"
 
+/* Of one call of spool_trim or spool_expire: a transaction that takes SQLite some 10 ms. New batches wait for it. */
+#define STEP_BYTES (8 << 20)
+#define STEP_BATCHES 1024u
+
 /* Bytes of the file that a row takes: SQLite fills its pages to about nine tenths. */
 static int64_t bytes_of(size_t body)
 {
@@ -41,17 +45,6 @@ int spool_append(struct spool_db *db, uint64_t id, enum spool_kind kind, uint32_
 	if (id > db->last_id)
 		db->last_id = id;
 	return 0;
-}
-
-int spool_trim(struct spool_db *db, uint64_t upto)
-{
-	sqlite3_stmt *s;
-	int err = db_statement(db, DB_TRIM, "DELETE FROM batch WHERE id <= ?1", &s);
-
-	if (err < 0)
-		return err;
-	sqlite3_bind_int64(s, 1, (sqlite3_int64)upto);
-	return db_run(db, s);
 }
 
 int spool_next(struct spool_db *db, uint64_t after, struct spool_row *ret)
@@ -93,7 +86,7 @@ static int take_out(struct spool_db *db, uint64_t id)
 	return db_run(db, s);
 }
 
-/* Reports the oldest batch of the query to the callback and deletes it. *ret_bytes 0: no batch fits. */
+/* Reports the oldest batch of the query to the callback, if any, and deletes it. *ret_bytes 0: no batch fits. */
 static int take_oldest(struct spool_db *db, enum db_statement which, const char *sql, int64_t before_ns, uint64_t upto,
 		       spool_gone_fn gone, void *arg, int64_t *ret_bytes)
 {
@@ -113,7 +106,8 @@ static int take_oldest(struct spool_db *db, enum db_statement which, const char 
 	}
 	id = (uint64_t)sqlite3_column_int64(s, 0);
 	*ret_bytes = bytes_of((size_t)sqlite3_column_int64(s, 3));
-	gone(arg, id, (uint32_t)sqlite3_column_int64(s, 1), (const char *)sqlite3_column_text(s, 2));
+	if (gone)
+		gone(arg, id, (uint32_t)sqlite3_column_int64(s, 1), (const char *)sqlite3_column_text(s, 2));
 	sqlite3_reset(s);
 	return take_out(db, id);
 }
@@ -126,7 +120,9 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 	int err;
 
 	do {
-		err = db_drop_dead(db, &some); /* dead letters first: no sink gets them any more */
+		err = take_oldest(db, DB_OLDEST, OLDEST "ORDER BY id LIMIT 1", 0, db->acked, NULL, NULL, &some);
+		if (err == 0 && some == 0)
+			err = db_drop_dead(db, &some); /* no sink gets dead letters any more */
 		if (err == 0 && some == 0)
 			err = take_oldest(db, DB_OLDEST_SAMPLE, OLDEST "WHERE kind = 1 ORDER BY id LIMIT 1", 0,
 					  UINT64_MAX, gone, arg, &some);
@@ -141,15 +137,31 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 	return err;
 }
 
-int spool_expire(struct spool_db *db, int64_t before_ns, uint64_t upto, spool_gone_fn gone, void *arg)
+/* Drops the oldest batches, up to STEP_BYTES and STEP_BATCHES of them. */
+static int take_step(struct spool_db *db, int64_t before_ns, uint64_t upto, spool_gone_fn gone, void *arg,
+		     bool *ret_more)
 {
-	int64_t some;
-	int err;
+	int64_t freed = 0, some = 1;
+	int err = 0;
 
-	do
+	for (unsigned n = 0; err == 0 && some > 0 && n < STEP_BATCHES && freed < STEP_BYTES; n++) {
 		err = take_oldest(db, DB_OLDEST, OLDEST "ORDER BY id LIMIT 1", before_ns, upto, gone, arg, &some);
-	while (err == 0 && some > 0);
+		freed += some;
+	}
+	*ret_more = err == 0 && some > 0;
 	return err;
+}
+
+int spool_trim(struct spool_db *db, uint64_t upto, bool *ret_more)
+{
+	if (upto > db->acked)
+		db->acked = upto;
+	return take_step(db, 0, upto, NULL, NULL, ret_more);
+}
+
+int spool_expire(struct spool_db *db, int64_t before_ns, uint64_t upto, spool_gone_fn gone, void *arg, bool *ret_more)
+{
+	return take_step(db, before_ns, upto, gone, arg, ret_more);
 }
 
 int spool_bury(struct spool_db *db, uint64_t id, const char *why, spool_gone_fn gone, void *arg)

@@ -11,7 +11,6 @@
 
 enum db_statement {
 	DB_APPEND,
-	DB_TRIM,
 	DB_NEXT,
 	DB_OLDEST_SAMPLE,
 	DB_OLDEST,
@@ -39,6 +38,7 @@ struct spool_db {
 	int64_t page_bytes;
 	uint64_t last_id;
 	int64_t total_n, total_bytes, dead_bytes;
+	uint64_t acked;          /* spool_trim() deletes the batches up to this id, a step at each call */
 	struct db_totals before; /* the totals before the transaction under way, for a rollback */
 	uint64_t synced_ns;      /* monotonic: the last commit that waited for the disk */
 	bool full;               /* PRAGMA synchronous is FULL: commits wait for the disk */

@@ -191,6 +191,20 @@ static int put_chunk(struct delivery_commit *c, struct spool_db *db, struct spoo
 	return err < 0 ? err : spool_chunk_put(db, body, size, c->chunk_whole);
 }
 
+/* Commits, or rolls back after an error: the batches in *gone are then still in the spool. */
+static int end_transaction(struct spool_db *db, int err, struct commit_gone **gone)
+{
+	if (err == 0)
+		err = spool_commit(db);
+	else
+		spool_rollback(db);
+	if (err < 0) {
+		commit_gone_free(*gone);
+		*gone = NULL;
+	}
+	return err;
+}
+
 static int write_all(struct delivery_commit *c, struct spool_db *db, struct spool_code *code)
 {
 	int err = spool_begin(db);
@@ -199,20 +213,11 @@ static int write_all(struct delivery_commit *c, struct spool_db *db, struct spoo
 		err = append(c, b, db, code);
 	for (size_t i = 0; i < c->n_cursors && err == 0; i++)
 		err = spool_sink_move(db, c->cursors[i].name, c->cursors[i].id);
-	if (err == 0 && c->trim)
-		err = spool_trim(db, c->trim);
-	if (err == 0 && c->expire_ns)
-		err = spool_expire(db, c->expire_ns, c->aged_upto, on_gone, &c->gone);
 	if (err == 0 && c->chunk)
 		err = put_chunk(c, db, code);
 	for (size_t i = 0; i < c->n_values && err == 0; i++)
 		err = spool_state_put(db, c->values[i].name, c->values[i].data, c->values[i].size);
-	if (err == 0)
-		return spool_commit(db);
-	spool_rollback(db);
-	commit_gone_free(c->gone); /* after the rollback these batches are still in the spool */
-	c->gone = NULL;
-	return err;
+	return end_transaction(db, err, &c->gone);
 }
 
 void commit_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
@@ -231,6 +236,30 @@ void commit_work(struct spooler_job *job, struct spool_db *db, struct spool_code
 			snprintf(c->why, sizeof(c->why), "%s", spool_why(db));
 	}
 	c->replaced = spooler_replaced(c->spooler);
+}
+
+static int drop_step(struct commit_drop *d, struct spool_db *db)
+{
+	bool more_acked = false, more_old = false;
+	int err = spool_begin(db);
+
+	if (err == 0)
+		err = spool_trim(db, d->trim, &more_acked);
+	if (err == 0 && d->expire_ns)
+		err = spool_expire(db, d->expire_ns, d->aged_upto, on_gone, &d->gone, &more_old);
+	d->more = more_acked || more_old;
+	return end_transaction(db, err, &d->gone);
+}
+
+void commit_drop_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct commit_drop *d = (struct commit_drop *)job;
+
+	(void)code;
+	d->err = db ? drop_step(d, db) : -EIO;
+	if (d->err == -EBADMSG)
+		spooler_replace(d->spooler);
+	d->replaced = spooler_replaced(d->spooler);
 }
 
 /* ---- read back --------------------------------------------------------------------- */

@@ -46,9 +46,7 @@ struct delivery_commit {
 	struct commit_batch *batches;
 	struct commit_cursor *cursors;
 	size_t n_cursors;
-	uint64_t trim; /* deletes batches up to this id: all sinks have acknowledged them; 0: none */
-	int64_t expire_ns; /* drops batches made before this time (realtime); 0: none */
-	uint64_t aged_upto; /* only ids up to this one expire: delivery_spool_aged_upto */
+	uint64_t trim; /* all sinks have acknowledged the batches up to this id; 0: none */
 	void *chunk; /* of the saved state; NULL: nothing has changed */
 	size_t chunk_size;
 	bool chunk_whole;
@@ -60,10 +58,28 @@ struct delivery_commit {
 	struct commit_gone *gone;
 };
 
+/*
+ * A step that drops batches, in a transaction of its own: a large backlog that is dropped delays no new batch for long.
+ * The next step follows when this one is done and counted.
+ */
+struct commit_drop {
+	struct spooler_job job;
+	struct delivery *out;
+	struct spooler *spooler;
+	uint64_t trim;      /* deletes batches up to this id: all sinks have acknowledged them; 0: none */
+	int64_t expire_ns;  /* drops batches made before this time (realtime); 0: none */
+	uint64_t aged_upto; /* only ids up to this one expire: delivery_spool_aged_upto */
+	bool more;          /* answer: others are left for the next step */
+	int err;            /* < 0: this step has dropped none */
+	unsigned replaced;  /* spooler_replaced() after the work */
+	struct commit_gone *gone;
+};
+
 void commit_batches_free(struct commit_batch *);
 void commit_free(struct delivery_commit *);
-/* Runs on the spool's thread. */
+/* Run on the spool's thread. */
 void commit_work(struct spooler_job *, struct spool_db *, struct spool_code *);
+void commit_drop_work(struct spooler_job *, struct spool_db *, struct spool_code *);
 struct commit_ask {
 	uint64_t after, upto; /* loads the first batch with an id in (after, upto] */
 	int64_t before_ns;    /* passes over batches made before this time (realtime), up to aged_upto; 0: none */

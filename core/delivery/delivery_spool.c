@@ -17,6 +17,7 @@
 
 /* Of batches in one sink's queue; further batches stay on disk. */
 #define RESIDENT_BYTES (8u << 20)
+#define EXPIRE_COMMITS 64u  /* after each this many commits skepd looks for batches that are too old */
 #define LAG_NS 5000000000u  /* delivery_spool_tick reads the lags again after this time */
 
 bool delivery_spooled(const struct delivery *o)
@@ -63,7 +64,7 @@ void delivery_spool_free(struct delivery *o)
 	o->spool = NULL;
 }
 
-/* ---- commits ------------------------------------------------------------------------ */
+/* ---- offered ------------------------------------------------------------------------ */
 
 /* Pushes the batches to each sink that keeps up. A sink that is behind reads them from the disk later. */
 static void offer_all(struct delivery *o, struct commit_batch *list, bool durable)
@@ -95,6 +96,54 @@ static void offer_all(struct delivery *o, struct commit_batch *list, bool durabl
 		o->spool->committed_id = b->pub.id;
 	}
 }
+
+/* ---- batches that no sink needs ----------------------------------------------------- */
+
+static void drop_step(struct delivery *o);
+
+static void drop_done(struct spooler_job *job)
+{
+	struct commit_drop *d = (struct commit_drop *)job;
+	struct delivery *o = d->out;
+	struct delivery_spool *sp = o->spool;
+
+	sp->dropping = false;
+	delivery_spool_see_replaced(o, d->replaced);
+	delivery_spool_see_gone(o, d->gone);
+	if (d->err == 0 && !d->more) {
+		sp->trimmed = d->trim;
+		if (sp->expire_ns == d->expire_ns)
+			sp->expire_ns = 0;
+	}
+	if (d->err == 0 && !sp->ending) /* after an error the next commit tries again */
+		drop_step(o);
+	commit_gone_free(d->gone);
+	free(d);
+	delivery_spool_done(o);
+	o->wake(o->arg);
+}
+
+/* Posts the next step, if batches are left and no step is under way. */
+static void drop_step(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+	struct commit_drop *d =
+		sp->dropping || (sp->trim <= sp->trimmed && !sp->expire_ns) ? NULL : calloc(1, sizeof(*d));
+
+	if (!d)
+		return; /* without memory: after the next commit */
+	d->job.work = commit_drop_work;
+	d->job.done = drop_done;
+	d->out = o;
+	d->spooler = sp->spooler;
+	d->trim = sp->trim;
+	d->expire_ns = sp->expire_ns;
+	d->aged_upto = delivery_spool_aged_upto(o);
+	sp->dropping = true;
+	spooler_post(sp->spooler, &d->job);
+}
+
+/* ---- commits ------------------------------------------------------------------------ */
 
 static void commit(struct delivery *o);
 
@@ -136,6 +185,14 @@ static void commit_done(struct spooler_job *job)
 	delivery_spool_see_gone(o, c->gone); /* after offer_all: a sink may have a dropped batch from memory */
 	if (sp->env.committed)
 		sp->env.committed(sp->env.arg, c->number, durable);
+	if (durable) { /* the offsets are stored: batches up to the oldest one can go */
+		if (c->trim > sp->trim)
+			sp->trim = c->trim;
+		if (sp->env.max_age_ns && c->number % EXPIRE_COMMITS == 1)
+			sp->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() -
+						  sp->env.max_age_ns);
+		drop_step(o);
+	}
 	commit_free(c);
 	if (sp->last) {
 		sp->last = false;
@@ -194,9 +251,6 @@ static void commit(struct delivery *o)
 	c->spooler = sp->spooler;
 	c->number = ++sp->number;
 	c->replaced = sp->state.replaced;
-	c->aged_upto = delivery_spool_aged_upto(o);
-	if (sp->env.max_age_ns && sp->number % 64 == 1)
-		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);
 	c->err = add_cursors(o, c);
 	if (sp->env.prepare)
 		sp->env.prepare(sp->env.arg);

@@ -24,6 +24,10 @@ struct delivery_spool {
 	uint64_t number;           /* number of the last commit that was begun */
 	bool committing, soon;
 	uint64_t lag_ns;           /* when skepd last read the sinks' lags */
+	/* what the next steps drop (struct commit_drop); all up to `trimmed` is dropped */
+	uint64_t trim, trimmed;
+	int64_t expire_ns;         /* 0: nothing that is too old is left */
+	bool dropping;             /* a step is under way */
 	bool last;                 /* commit once more after the commit under way */
 	struct delivery_commit *under_way;
 	uint64_t down_until_ns;    /* 0: the spool can be written */

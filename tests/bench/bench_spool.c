@@ -176,12 +176,13 @@ int main(int argc, char **argv)
 	c = cpu();
 	while (id * BATCH < records) {
 		double begin = now(), took;
+		bool more;
 
 		need(spool_begin(db));
 		for (int i = 0; i < PER_COMMIT; i++)
 			bytes += append(++id);
 		need(spool_sink_move(db, "sink", id - PER_COMMIT));
-		need(spool_trim(db, id - PER_COMMIT));
+		need(spool_trim(db, id - PER_COMMIT, &more));
 		need(spool_commit(db));
 		took = now() - begin;
 		worst = took > worst ? took : worst;

@@ -956,6 +956,72 @@ static bool second_has_all(void)
 	return count_of("b", "life", -1) == 0;
 }
 
+static uint64_t stored_batches(void)
+{
+	struct spool_size size;
+	struct spool_db *db;
+	char why[256];
+
+	assert_int_equal(spool_db_open_read(t.path, &db, why, sizeof(why)), 0);
+	assert_int_equal(spool_size(db, &size), 0);
+	spool_db_close(db);
+	return size.batches;
+}
+
+static bool none_is_stored(void)
+{
+	return stored_batches() == 0;
+}
+
+static bool one_batch_is_stored(void)
+{
+	return stored_batches() == 1;
+}
+
+/* A backlog of several steps: dropped without further commits, and a start goes on where the last one ended. */
+static void a_backlog_is_dropped_in_steps(void **state)
+{
+	uint64_t left, n, lost;
+
+	(void)state;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	some_rounds(120, 1000);
+	n = stored_batches();
+	assert_true(n > 200);
+	delivery_sink_remove(t.out, t.sinks[1].s);
+	t.n_sinks = 1;
+	emit(t.life, 1);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	assert_true(turn(none_is_stored));
+	balanced();
+
+	add_sink("b");
+	t.sinks[1].stuck = true;
+	some_rounds(120, 1000);
+	t.passed_s = 31 * 86400; /* over the spool's max_age */
+	end();
+	left = stored_batches();
+	assert_true(left > 100);
+	begin(two);
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	t.sinks[1].stuck = true;
+	n = t.emitted;
+	some_rounds(1, 500);
+	assert_true(turn(one_batch_is_stored));
+	lost = count_of("b", "life", SKEP_LOSS_SPOOL);
+	unstick(&t.sinks[1]);
+	assert_true(turn(all_settled));
+	/* a load may have read one batch before it was dropped */
+	assert_in_range(lost, (left - 8) * 500, left * 500);
+	assert_int_equal(count_of("b", "life", 0) + lost, left * 500 + 500);
+	all_there(&t.sinks[1], n, t.emitted);
+	balanced();
+	end();
+}
+
 /* The disk is full: stored batches are still read and delivered. */
 static void read_while_it_cannot_be_written(void **state)
 {
@@ -1028,6 +1094,7 @@ int main(void)
 		TEST(a_full_one_and_one_that_is_well),
 		TEST(a_file_made_anew),
 		TEST(replaced_behind_jobs_that_are_done),
+		TEST(a_backlog_is_dropped_in_steps),
 		TEST(read_while_it_cannot_be_written),
 		TEST(what_was_refused_makes_room),
 	};

@@ -96,6 +96,14 @@ static uint64_t next(uint64_t after)
 	return row.id;
 }
 
+static void trim_all(uint64_t upto)
+{
+	bool more;
+
+	assert_int_equal(spool_trim(t.db, upto, &more), 0);
+	assert_false(more);
+}
+
 static void in_order_and_durable(void **state)
 {
 	struct stat st;
@@ -141,7 +149,7 @@ static void cursors(void **state)
 	assert_int_equal(lag.batches_bytes, 4000);
 	assert_true(lag.oldest_ns > 0);
 	assert_int_equal(spool_sink_move(t.db, "a", 6), 0);
-	assert_int_equal(spool_trim(t.db, 6), 0);
+	trim_all(6);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 20);
 	assert_int_equal(spool_sink_move(t.db, "a", 5), 0); /* never back */
@@ -150,7 +158,7 @@ static void cursors(void **state)
 	assert_int_equal(at, 6);
 	assert_int_equal(next(at), 7);
 	assert_int_equal(spool_sink_move(t.db, "a", 8), 0);
-	assert_int_equal(spool_trim(t.db, 8), 0);
+	trim_all(8);
 	reopen();
 	assert_int_equal(spool_last_id(t.db), 8); /* no id is used twice, though the file has none */
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
@@ -266,13 +274,78 @@ static void below_the_reserve_nothing_grows(void **state)
 
 static void expires(void **state)
 {
+	bool more;
+
 	(void)state;
 	append_all(1, 3, SPOOL_LIFE, 100);
-	assert_int_equal(spool_expire(t.db, 1000, UINT64_MAX, on_gone, NULL), 0);
+	assert_int_equal(spool_expire(t.db, 1000, UINT64_MAX, on_gone, NULL, &more), 0);
+	assert_false(more);
 	assert_int_equal(t.n_gone, 0);
-	assert_int_equal(spool_expire(t.db, INT64_MAX, UINT64_MAX, on_gone, NULL), 0);
+	assert_int_equal(spool_expire(t.db, INT64_MAX, UINT64_MAX, on_gone, NULL, &more), 0);
+	assert_false(more);
 	assert_int_equal(t.n_gone, 3);
 	assert_int_equal(next(0), 0);
+}
+
+/* A transaction drops a bounded part of a backlog. A part that was rolled back is reported again, any other once. */
+static void dropped_in_steps(void **state)
+{
+	unsigned steps = 0, reported = 0;
+	uint64_t last = 300;
+	bool more = true;
+
+	(void)state;
+	append_all(1, 600, SPOOL_LIFE, 64000); /* 36 MiB */
+	for (; more; steps++) {
+		assert_int_equal(spool_begin(t.db), 0);
+		assert_int_equal(spool_trim(t.db, 300, &more), 0);
+		assert_int_equal(spool_commit(t.db), 0);
+		assert_in_range(next(0), 100 * (steps + 1), 150 * (steps + 1));
+	}
+	assert_in_range(steps, 3, 3);
+	assert_int_equal(next(0), 301);
+	for (more = true, steps = 0; more;) {
+		assert_int_equal(spool_begin(t.db), 0);
+		assert_int_equal(spool_expire(t.db, INT64_MAX, 590, on_gone, NULL, &more), 0);
+		if (++steps == 2) {
+			spool_rollback(t.db);
+			assert_int_equal(next(0), last + 1);
+			assert_true(t.n_gone > reported);
+			t.n_gone = reported;
+			continue;
+		}
+		assert_int_equal(spool_commit(t.db), 0);
+		reported = t.n_gone;
+		last = t.gone[reported - 1];
+	}
+	assert_in_range(steps, 4, 6);
+	assert_int_equal(t.n_gone, 290);
+	for (unsigned i = 0; i < t.n_gone; i++)
+		assert_int_equal(t.gone[i], 301 + i);
+	assert_int_equal(next(0), 591);
+	reopen();
+	assert_int_equal(next(0), 591);
+}
+
+/* Batches that all sinks have acknowledged make room before any other, also when no step has deleted them yet. */
+static void acknowledged_ones_go_first(void **state)
+{
+	bool more;
+
+	(void)state;
+	t.limits.max_bytes = 24 << 20;
+	reopen();
+	append_all(1, 200, SPOOL_LIFE, 64000);
+	append_all(201, 300, SPOOL_SAMPLE, 64000);
+	assert_int_equal(spool_trim(t.db, 200, &more), 0);
+	assert_true(more);
+	assert_in_range(next(0), 100, 150);
+	assert_int_equal(spool_begin(t.db), 0);
+	assert_int_equal(spool_make_room(t.db, 15 << 20, on_gone, NULL), 0);
+	assert_int_equal(spool_commit(t.db), 0);
+	assert_true(next(0) > 150);
+	assert_int_equal(t.n_gone, 0);
+	assert_int_equal(next(200), 201);
 }
 
 static int count_dead(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns, unsigned status,
@@ -464,7 +537,7 @@ static void backlog_leaves_the_log_small(void **state)
 		assert_int_equal(next(id - 1), id);
 		assert_int_equal(spool_begin(t.db), 0);
 		assert_int_equal(spool_sink_move(t.db, "a", id), 0);
-		assert_int_equal(spool_trim(t.db, id), 0);
+		trim_all(id);
 		assert_int_equal(spool_commit(t.db), 0);
 		assert_int_equal(stat(wal, &st), 0);
 		most = st.st_size > most ? st.st_size : most;
@@ -485,6 +558,8 @@ int main(void)
 		TEST(nothing_left_to_take),
 		TEST(below_the_reserve_nothing_grows),
 		TEST(expires),
+		TEST(dropped_in_steps),
+		TEST(acknowledged_ones_go_first),
 		TEST(the_dead),
 		TEST(what_was_known),
 		TEST(damage),
