@@ -255,7 +255,7 @@ static int on_pass(struct source_live *s, struct top_model *m, const json_t *lin
 	}
 	if (answer_u64(line, "dropped") > s->dropped) {
 		s->dropped = answer_u64(line, "dropped");
-		snprintf(s->note, sizeof(s->note), "without %llu ended processes, which this terminal was too slow for; "
+		snprintf(s->note, sizeof(s->note), "without %llu ended processes, which this terminal or skepd was too slow for; "
 			 "skep show has them", (unsigned long long)s->dropped);
 	}
 	top_model_pass(m, answer_u64(line, "sampled_ns"));

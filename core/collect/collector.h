@@ -123,8 +123,11 @@ struct collector_watch {
 	void *arg;
 };
 void collector_watch(struct collector *, const struct collector_watch *);
-/* Closes the open batches.  Returns the number up to which sinks get what the collector has emitted so far. */
-uint64_t collector_emitted(struct collector *);
+/*
+ * *ret: what the collector emitted before that time (boot time) is in batches up to this number.  false: a batch that
+ * has some of it is still open, for at most a batch's age.
+ */
+bool collector_emitted(const struct collector *, uint64_t before_ns, uint64_t *ret);
 /* Whether the sink of that name has acknowledged all batches up to that number. */
 bool collector_acknowledged(const struct collector *, const char *sink, uint64_t number);
 

@@ -211,10 +211,12 @@ static bool sinks_settled(const struct collector *c, const char *only, uint64_t 
 	return true;
 }
 
-uint64_t collector_emitted(struct collector *c)
+bool collector_emitted(const struct collector *c, uint64_t before_ns, uint64_t *ret)
 {
-	delivery_flush(c->delivery);
-	return delivery_last_id(c->delivery);
+	if (!delivery_closed_before(c->delivery, before_ns))
+		return false;
+	*ret = delivery_last_id(c->delivery);
+	return true;
 }
 
 bool collector_acknowledged(const struct collector *c, const char *sink, uint64_t number)

@@ -32,7 +32,9 @@ struct control_watch {
 	json_t *ended, *gone; /* rows that are not sent yet; NULL: none */
 	uint64_t dropped;    /* rows of ended images for which there was no room */
 	uint64_t sampled_ns; /* time of the figures in the list */
-	uint64_t emitted;    /* what had ended before the watch began is in batches up to this one */
+	uint64_t begun_ns;
+	bool closed;         /* all batches with images that ended before the watch began are closed: up to `emitted` */
+	uint64_t emitted;
 	char *sink;          /* the lake's; NULL: none, or the client knows that it has them */
 	bool listing;        /* a list, or the line that ends it, is still to be sent */
 	bool filling;        /* the pass under way fills the list */
@@ -272,7 +274,12 @@ static void send_page(struct control_watch *w)
 
 static void send_stored(struct control_watch *w)
 {
-	if (!w->sink || !collector_acknowledged(w->client->control->collector, w->sink, w->emitted))
+	const struct collector *c = w->client->control->collector;
+
+	if (!w->sink)
+		return;
+	w->closed = w->closed || collector_emitted(c, w->begun_ns, &w->emitted);
+	if (!w->closed || !collector_acknowledged(c, w->sink, w->emitted))
 		return;
 	free(w->sink);
 	w->sink = NULL;
@@ -306,12 +313,16 @@ void control_watch_tick(struct control *control)
 
 /* ---- what the tracker and the collector report ------------------------------------------- */
 
-/* Room for one more row?  Sends the waiting ones where they are many, unless the client is far behind. */
+/*
+ * Room for one more row?  Sends the waiting ones where they are many, unless the client is far behind or its user has
+ * spent the share of this second.
+ */
 static bool has_room(struct control_watch *w, const char *key, json_t **rows)
 {
 	if (json_array_size(*rows) < ENDED_ROWS)
 		return true;
-	if (uv_stream_get_write_queue_size((const uv_stream_t *)&w->client->pipe) > CONTROL_RECORDS_MAX) {
+	if (uv_stream_get_write_queue_size((const uv_stream_t *)&w->client->pipe) > CONTROL_RECORDS_MAX ||
+	    control_share_spent(w->client)) {
 		w->dropped++;
 		return false;
 	}
@@ -331,13 +342,17 @@ static void on_ended(void *arg, const struct proc *p, const struct record_proces
 	struct control *control = arg;
 
 	for (struct control_client *client = control->clients; client; client = client->next) {
-		struct columns c = { 0 };
+		uint64_t begin_ns;
 
-		if (!client->watch || client->doomed || !may_see(client, p->run) ||
-		    !has_room(client->watch, "ended", &client->watch->ended))
+		if (!client->watch || client->doomed || !may_see(client, p->run))
 			continue;
-		c = columns_of(track_of(client));
-		add_row(&client->watch->ended, ended_row(client, p, r, &c));
+		begin_ns = clock_boot_ns();
+		if (has_room(client->watch, "ended", &client->watch->ended)) {
+			struct columns c = columns_of(track_of(client));
+
+			add_row(&client->watch->ended, ended_row(client, p, r, &c));
+		}
+		control_share_spend(client, clock_boot_ns() - begin_ns);
 	}
 }
 
@@ -345,11 +360,17 @@ static void on_gone(void *arg, const struct proc *p)
 {
 	struct control *control = arg;
 
-	for (struct control_client *client = control->clients; client; client = client->next)
-		if (client->watch && !client->doomed && may_see(client, p->run) &&
-		    has_room(client->watch, "gone", &client->watch->gone))
+	for (struct control_client *client = control->clients; client; client = client->next) {
+		uint64_t begin_ns;
+
+		if (!client->watch || client->doomed || !may_see(client, p->run))
+			continue;
+		begin_ns = clock_boot_ns();
+		if (has_room(client->watch, "gone", &client->watch->gone))
 			add_row(&client->watch->gone, json_pack("{s:I, s:I}", "pid", (json_int_t)p->upid.pid,
 								"start_boot_ns", (json_int_t)p->upid.start_ns));
+		control_share_spend(client, clock_boot_ns() - begin_ns);
+	}
 }
 
 struct pass {
@@ -393,15 +414,20 @@ static void pass_begin(struct control *control, struct control_client *only)
 {
 	struct pass pass = { control, only };
 	struct track *track = collector_track(control->collector);
+	uint64_t begin_ns = clock_boot_ns(), each_ns;
 
 	for (struct control_client *client = control->clients; client; client = client->next)
 		if (client->watch)
 			client->watch->filling = !client->watch->listing;
 	track_watch_pass(track, only != NULL, on_process, &pass);
+	each_ns = only ? 0 : (clock_boot_ns() - begin_ns) / control->n_watches; /* serving a request has charged it */
 	for (struct control_client *client = control->clients; client; client = client->next) {
 		struct control_watch *w = client->watch;
 
-		if (!w || (only && only != client) || !w->filling)
+		if (!w || (only && only != client))
+			continue;
+		control_share_spend(client, each_ns);
+		if (!w->filling)
 			continue;
 		w->listing = true;
 		w->all = w->no_memory; /* the next pass tries again */
@@ -457,7 +483,7 @@ void control_watch(struct control_client *client)
 	}
 	w->client = client;
 	w->all = true;
-	w->emitted = collector_emitted(control->collector);
+	w->begun_ns = clock_boot_ns();
 	client->watch = w;
 	if (control->n_watches++ == 0) {
 		control->track_watch = (struct track_watch){ on_ended, on_gone, control };

@@ -119,6 +119,8 @@ void delivery_spool_state(const struct delivery *, struct delivery_spool_state *
 
 /* The name of the host in batches from now on. 0 or -ENOMEM. */
 int delivery_host_name(struct delivery *, const char *name);
+/* Is every record that was emitted up to that time (boot time) in a closed batch? */
+bool delivery_closed_before(const struct delivery *, uint64_t ns);
 void delivery_flush(struct delivery *);                  /* closes the open batches; the spool commits them soon */
 void delivery_tick(struct delivery *, uint64_t now_ns);  /* closes old batches, offers due ones */
 /* when to call delivery_tick; UINT64_MAX: no time is due */

@@ -138,6 +138,14 @@ void delivery_commit_soon(struct delivery *o)
 	o->wake(o->arg);
 }
 
+bool delivery_closed_before(const struct delivery *o, uint64_t ns)
+{
+	for (unsigned kind = 0; kind < 2; kind++)
+		if (o->open[kind] && o->open[kind]->born_ns <= ns)
+			return false;
+	return true;
+}
+
 void delivery_flush(struct delivery *o)
 {
 	delivery_close_all(o);

@@ -19,7 +19,9 @@
 
 #include <cmocka.h>
 
+#include "core/collect/collector_priv.h"
 #include "core/control/control_priv.h"
+#include "core/delivery/delivery_priv.h"
 #include "core/base/log.h"
 #include "core/plugin/plugin.h"
 #include "tests/abi/collector_fixture.h"
@@ -943,6 +945,67 @@ static void processes_that_are_watched(void **state)
 	assert_int_equal(control->n_watches, 0); /* no watcher: the tracker sends nothing */
 }
 
+/* A watch closes no batch: any user could make the batches of all sinks small, and each a commit. */
+static void a_watch_leaves_the_batches_open(void **state)
+{
+	static const char request[] = "{\"request\":\"watch\"}";
+	const struct delivery *delivery = t.collector->delivery;
+	struct client *c = client_new();
+
+	(void)state;
+	for (int i = 0; i < 5000 && !(delivery->open[0] && control->clients); i++)
+		run_for(1);
+	assert_non_null(delivery->open[0]);
+	control->serve(control->clients, request, strlen(request));
+	assert_int_equal(control->n_watches, 1);
+	assert_non_null(delivery->open[0]);
+	assert_false(delivery_closed_before(delivery, clock_boot_ns()));
+	assert_true(delivery_closed_before(delivery, delivery->open[0]->born_ns - 1));
+	client_free(c);
+}
+
+/* The rows of ended images count as the time of the watching user: without a share left skepd keeps 128 of them. */
+static void rows_of_a_watch_cost_its_user(void **state)
+{
+	const struct record_process r = { 0 };
+	json_t *first = NULL, *line;
+	const struct proc *p;
+	size_t ended = 0;
+	struct client *c;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	c = client_of(1001);
+	run_for(50);
+	assert_ok(c, "{\"request\":\"watch\"}");
+	assert_int_equal(watched(c, &first), 1);
+	p = proctab_find(track_table(collector_track(t.collector)),
+			 &(struct skep_upid){ .pid = 100, .start_ns = (uint64_t)number(first, "start_boot_ns") });
+	json_decref(first);
+	assert_non_null(p);
+	uv_timer_stop(&control->tick); /* this second does not end */
+	control_share_renew(control);
+	control->track_watch.ended(control, p, &r);
+	assert_int_equal(control->n_shares, 1);
+	assert_int_equal(control->shares[0].uid, 1001);
+	assert_true(control->shares[0].ns > 0);
+	control->shares[0].ns = CONTROL_SHARE_NS;
+	for (int i = 1; i < 300; i++)
+		control->track_watch.ended(control, p, &r);
+	control_share_renew(control);
+	for (bool over = false; !over; json_decref(line)) {
+		line = hear(c);
+		assert_non_null(line);
+		ended += json_array_size(json_object_get(line, "ended"));
+		over = ended > 0 && json_object_get(line, "sampled_ns");
+		if (over)
+			assert_int_equal(number(line, "dropped"), 300 - 128);
+	}
+	assert_int_equal(ended, 128);
+	client_free(c);
+}
+
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, set_up_control, tear_down_control)
 
 int main(void)
@@ -956,6 +1019,8 @@ int main(void)
 		TEST(places_of_a_user),
 		TEST(users_outside_the_group),
 		TEST(processes_that_are_watched),
+		TEST(a_watch_leaves_the_batches_open),
+		TEST(rows_of_a_watch_cost_its_user),
 		TEST(time_of_a_user),
 		TEST(runs_of_clients),
 		TEST(runs_whose_client_goes),
