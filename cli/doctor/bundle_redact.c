@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct bundle_redact {
 	struct redact *tables;
 	json_t *config;      /* the configuration; NULL: it could not be read */
 	char *config_errors; /* the reason */
+	int pid;             /* of the running skepd; 0: none */
 	char **known;
 	size_t n_known;
 };
@@ -86,6 +88,31 @@ static void know_all_urls(struct bundle_redact *r, const json_t *value)
 			know_all_urls(r, child);
 }
 
+/*
+ * Remembers the value of a variable: here, and where skepd runs, which got its variables from the service manager.
+ * /proc has those with which skepd began.
+ */
+static void know_variable(struct bundle_redact *r, const char *name)
+{
+	const char *value = getenv(name);
+	size_t len = strlen(name), room = 0;
+	char path[64], *entry = NULL;
+	FILE *f;
+
+	if (value)
+		know(r, value, strlen(value));
+	snprintf(path, sizeof(path), "/proc/%d/environ", r->pid);
+	f = r->pid > 0 ? fopen(path, "re") : NULL;
+	while (f && getdelim(&entry, &room, '\0', f) > 0)
+		if (strncmp(entry, name, len) == 0 && entry[len] == '=')
+			know(r, entry + len + 1, strlen(entry + len + 1));
+	if (f)
+		fclose(f);
+	if (entry)
+		explicit_bzero(entry, room);
+	free(entry);
+}
+
 /* Remembers the value of "env:NAME" or of a file. A value that this user cannot read cannot get into the bundle. */
 static void know_value(struct bundle_redact *r, const char *text, bool file)
 {
@@ -94,10 +121,7 @@ static void know_value(struct bundle_redact *r, const char *text, bool file)
 	size_t len = 0;
 
 	if (!file && strncmp(text, "env:", 4) == 0) {
-		const char *value = getenv(text + 4);
-
-		if (value)
-			know(r, value, strlen(value));
+		know_variable(r, text + 4);
 		return;
 	}
 	if (!file) {
@@ -189,7 +213,7 @@ static char *errors_text(const struct diag *diag)
 	return fclose(out) == 0 ? text : NULL;
 }
 
-struct bundle_redact *bundle_redact_new(const char *config_file)
+struct bundle_redact *bundle_redact_new(const char *config_file, int pid)
 {
 	struct bundle_redact *r = calloc(1, sizeof(*r));
 	struct config *config = NULL;
@@ -197,6 +221,7 @@ struct bundle_redact *bundle_redact_new(const char *config_file)
 
 	if (!r)
 		return NULL;
+	r->pid = pid;
 	diag_init(&diag);
 	if (config_file) {
 		config = config_load(config_file, &diag);

@@ -11,8 +11,11 @@
 
 struct bundle_redact;
 
-/* config_file: if NULL or unreadable, uses only the built-in tables. Returns NULL: no memory. */
-struct bundle_redact *bundle_redact_new(const char *config_file);
+/*
+ * config_file: if NULL or unreadable, uses only the built-in tables.  pid: of the running skepd, whose variables the
+ * configuration names; 0: none.  Returns NULL: no memory.
+ */
+struct bundle_redact *bundle_redact_new(const char *config_file, int pid);
 void bundle_redact_free(struct bundle_redact *); /* NULL is fine */
 
 /* The configuration as JSON without secrets, or why it is missing. The caller frees the text; NULL: no memory. */

@@ -105,7 +105,12 @@ static void add_questions(struct bundle *b, const char *config)
 	bundle_add_output(b, "log.txt",
 			  (const char *const[]) { "journalctl", "--no-pager", "-o", "short-iso", "-n", LOG_LINES, "-t",
 						  "skepd", NULL });
-	bundle_add_output(b, "unit.txt", (const char *const[]){ "systemctl", "show", "skepd.service", NULL });
+	/* systemd shows the values of the unit's variables and credentials, and skepd may have its secrets there */
+	bundle_add_output(b, "unit.txt",
+			  (const char *const[]) { "sh", "-c",
+						  "systemctl show skepd.service | "
+						  "sed -E 's/^(Environment|SetCredential[A-Za-z]*)=.+/\\1=***/'",
+						  NULL });
 }
 
 static void add_facts(struct bundle *b, int pid)
@@ -204,7 +209,7 @@ static int write_file(const char *path, const char *folder, const struct bundle 
 
 static int gather(const char *config, int pid, struct bundle *b, const char *host, const char *when)
 {
-	struct bundle_redact *redact = bundle_redact_new(config);
+	struct bundle_redact *redact = bundle_redact_new(config, pid);
 	char *text;
 
 	if (!redact)

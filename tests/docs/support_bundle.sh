@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # skep support-bundle of a running skepd: its files, and that no planted secret is among them: not the secret of an
-# option, of its file, of its variable, of a URL, of a command line, of a plugin's error.
+# option, of its file, of its variable, of a URL, of a command line, of a plugin's error, of the unit's variables.
 set -eu
 . "$(dirname "$0")/../wait.sh"
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
@@ -38,7 +38,16 @@ wait_for test -S "$work/s.sock" || { cat "$work/log"; fail "skepd does not start
 "$SKEP" status --json --socket "$work/s.sock" >"$work/status"
 grep -q plantedREASONsecret "$work/status" || fail "the test plants nothing in the daemon's answers"
 
-PATH="$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >"$work/listed" || fail "support-bundle ends with $?"
+# As systemd shows a unit, and a log that has the secret of a variable that only skepd has.
+mkdir "$work/bin"
+cat >"$work/bin/systemctl" <<-'X'
+	#!/bin/sh
+	printf 'Id=skepd.service\nEnvironment=HQ_TOKEN=plantedUNITsecret INGEST=plantedINGESTsecret\nSetCredential=[a: plantedCREDsecret]\n'
+X
+printf '#!/bin/sh\necho sends plantedENVsecret\n' >"$work/bin/journalctl"
+chmod +x "$work"/bin/*
+unset HQ_TOKEN
+PATH="$work/bin:$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >"$work/listed" || fail "support-bundle ends with $?"
 [ "$(stat -c %a "$work/x.tar.gz")" = 600 ] || fail "mode $(stat -c %a "$work/x.tar.gz")"
 mkdir "$work/x"
 gzip -t "$work/x.tar.gz"
@@ -52,6 +61,8 @@ for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules
 done
 grep -q '"plugin": "fakesink"' "$work"/x/*/config/skepd.conf.json || fail "the configuration is not in it"
 grep -q "$pid" "$work"/x/*/status.json || fail "status.json is not of this skepd"
+grep -q '^Id=skepd.service$' "$work"/x/*/unit.txt || fail "the unit is not in it"
+grep -q '^sends' "$work"/x/*/log.txt || fail "the log is not in it"
 if grep -rnE 'planted[A-Za-z]*secret' "$work/x"; then fail "a secret is in it"; fi
 # Nor in skepd's log, nor in its command line.
 if grep -nE 'planted(FILE|ENV|OPTION|COMMENT)secret' "$work/log"; then fail "a secret is in the log"; fi

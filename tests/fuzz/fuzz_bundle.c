@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	if (!redact)
-		redact = bundle_redact_new(NULL);
+		redact = bundle_redact_new(NULL, 0);
 	must(redact != NULL, "no tables");
 	if (size > 65536)
 		return 0;

@@ -89,7 +89,7 @@ static void test_redact(void **state)
 	      "\"url\": \"https://joe:planted-url@example.com/x\" } ] }\n",
 	      file);
 	fclose(file);
-	r = bundle_redact_new(path_of("skepd.conf"));
+	r = bundle_redact_new(path_of("skepd.conf"), 0);
 	assert_non_null(r);
 	text = bundle_redact_config(r);
 	assert_non_null(text);
@@ -111,7 +111,7 @@ static void test_redact(void **state)
 
 static void test_no_config(void **state)
 {
-	struct bundle_redact *r = bundle_redact_new(path_of("nosuchfile"));
+	struct bundle_redact *r = bundle_redact_new(path_of("nosuchfile"), 0);
 	char *text;
 
 	(void)state;
