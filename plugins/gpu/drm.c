@@ -349,7 +349,7 @@ static uint32_t known_read(struct drm_state *s, struct tally *tally, uint64_t in
 
 void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 {
-	uint64_t interval_ns = s->last_ns ? now_ns - s->last_ns : 0;
+	uint64_t interval_ns = s->last_ns ? now_ns - s->last_ns : 0, cut = s->cut;
 	uint32_t n;
 
 	drm_cards_find(s);
@@ -362,6 +362,8 @@ void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 	}
 	n = known_read(s, tally, interval_ns);
 	search(s, tally, n, interval_ns);
+	/* the clients of a process that this pass did not read are forgotten: in the next pass they are not new */
+	s->looked_everywhere = s->looked_everywhere && s->cut == cut;
 	qsort(s->known, s->n_known, sizeof(s->known[0]), by_number);
 	clients_forget(s);
 	drm_cards_read(s, now_ns);

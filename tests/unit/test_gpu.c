@@ -911,6 +911,20 @@ static void drm_clients(void **state)
 		seen += t->n;
 		assert_true(i < 3 || seen >= 22);
 	}
+	/* a client that a pass left out begins no second time at zero: no engine has run since */
+	assert_int_equal(unlink(path("proc/14/fd/3")), 0);
+	for (unsigned fd = 100; fd < 1000; fd++) {
+		snprintf(procfs, sizeof(procfs), "proc/10/fd/%u", fd);
+		assert_int_equal(unlink(path(procfs)), 0);
+	}
+	snprintf(procfs, sizeof(procfs), "%s/proc", dir);
+	s->budget = 4;
+	for (unsigned i = 0; i < 8; i++) {
+		tally_clear(t);
+		drm_pass(s, t, 20000000000ull + i * 1000000000ull);
+		for (uint32_t k = 0; i && k < t->n; k++)
+			assert_int_equal(t->entries[k].use.busy_ns, 0);
+	}
 	drm_free(s);
 	free(t);
 }
