@@ -17,6 +17,22 @@
 #include "skipped.bpf.h"
 #include "task.bpf.h"
 
+/*
+ * Gives the child its parent's verdict, in place of that of a process that had this pid before.  Returns the verdict.
+ */
+static __always_inline __u8 inherit_verdict(struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, pid = child->pid;
+	__u8 *v = verdicts(), byte;
+
+	if (!v)
+		return VERDICT_COLLECT;
+	byte = from < verdict_pids ? v[from] : VERDICT_COLLECT;
+	if (pid < verdict_pids)
+		v[pid] = byte;
+	return byte;
+}
+
 static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
 {
 	struct task_struct *leader, *its;
@@ -27,10 +43,14 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	const struct cred *cred;
 	struct proc_fork *rec = &pending.fork;
 	__u32 pid = child->pid;
-	__u8 *v;
+	__u8 byte;
 
-	if (pid != child->tgid || child->flags & PF_KTHREAD)
+	if (pid != child->tgid)
 		return 0;
+	if (child->flags & PF_KTHREAD) {
+		inherit_verdict(parent, child); /* for the helpers that it may start: core dumps, key requests */
+		return 0;
+	}
 	its = SKEP_UNTRUSTED(task_struct, child);
 	leader = SKEP_UNTRUSTED(task_struct, parent)->group_leader;
 	cred = its->real_cred;
@@ -42,18 +62,10 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	SKEP_LOAD_HERE(sig);
 	SKEP_LOAD_HERE(thread_pid);
 	SKEP_LOAD_HERE(node);
-	v = verdicts();
-	if (v) {
-		__u32 from = parent->tgid;
-		__u8 byte = from < verdict_pids ? v[from] : 0;
-
-		/* also overwrites the verdict of a process that had this pid before */
-		if (pid < verdict_pids)
-			v[pid] = byte;
-		if (byte >= SKEP_VERDICT_EXCLUDED) {
-			pending_fork_inherit(parent, child, byte);
-			return 0;
-		}
+	byte = inherit_verdict(parent, child);
+	if (byte >= SKEP_VERDICT_EXCLUDED) {
+		pending_fork_inherit(parent, child, byte);
+		return 0;
 	}
 	if (skep_unattended(PROC_FORK))
 		return 0;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/exact/pids.c - what the programs of "proc" keep by pid, on the live kernel, when another task gets the pid.
+ *
+ * A kernel thread has the verdict of the thread that made it, and not of a process that had its pid before.
+ */
+#include <dirent.h>
+#include <skep/mock.h>
+#include <skep/rules.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/plugin/pins.h"
+#include "core/plugin/verdict.h"
+
+#define KTHREADD 2
+#define LEFT_BEHIND (SKEP_VERDICT_EXCLUDED | 5u)
+#define OF_KTHREADD (SKEP_VERDICT_EXCLUDED | 9u)
+
+static struct skep_mock m;
+static struct verdict verdict = { .fd = -1 };
+static unsigned failures;
+
+static void check(bool good, const char *what, long a, long b)
+{
+	printf("%s - %s (%ld, %ld)\n", good ? "ok" : "not ok", what, a, b);
+	failures += !good;
+}
+
+/* ---- verdicts ------------------------------------------------------------------------ */
+
+/* Calls cb for each process and kernel thread. */
+static void each_pid(void (*cb)(pid_t pid))
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+			cb((pid_t)strtol(e->d_name, NULL, 10));
+	if (d)
+		closedir(d);
+}
+
+static bool lived[1 << 22]; /* at the begin */
+
+static void on_lived(pid_t pid)
+{
+	lived[pid] = true;
+}
+
+static bool is_kernel_thread(pid_t pid)
+{
+	char path[64], text[512];
+	const char *at;
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	text[f ? fread(text, 1, sizeof(text) - 1, f) : 0] = '\0';
+	if (f)
+		fclose(f);
+	at = strrchr(text, ')');
+	return at && sscanf(at, ") %*c %d", &parent) == 1 && parent == KTHREADD;
+}
+
+static long threads, wrong;
+
+static void on_thread(pid_t pid)
+{
+	if (lived[pid] || !is_kernel_thread(pid))
+		return;
+	threads++;
+	wrong += verdict.bytes[pid] != OF_KTHREADD;
+}
+
+/* A mount of ext4 starts kernel threads, for its journal and for writes without a wait. */
+static void kernel_threads(void)
+{
+	char dir[] = "/tmp/skep-pids.XXXXXX", command[256];
+
+	if (!mkdtemp(dir)) {
+		check(false, "a folder", 0, 0);
+		return;
+	}
+	snprintf(command, sizeof(command), "cd %s && truncate -s 32M image && mkfs.ext4 -q -F image && mkdir at", dir);
+	if (system(command) != 0) {
+		puts("# no mkfs.ext4: without kernel threads");
+		goto out;
+	}
+	each_pid(on_lived);
+	for (uint32_t pid = 1; pid < verdict.pids; pid++)
+		if (!lived[pid])
+			verdict.bytes[pid] = LEFT_BEHIND;
+	verdict.bytes[KTHREADD] = OF_KTHREADD;
+	snprintf(command, sizeof(command), "mount -o loop %s/image %s/at", dir, dir);
+	if (system(command) == 0) {
+		each_pid(on_thread);
+		snprintf(command, sizeof(command), "umount %s/at", dir);
+		check(system(command) == 0, "umount", 0, 0);
+		check(wrong == 0, "new kernel threads, those with another verdict than kthreadd's", threads, wrong);
+	} else {
+		puts("# a file cannot be mounted here: without kernel threads");
+	}
+out:
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	check(system(command) == 0, "the folder is gone", 0, 0);
+}
+
+int main(void)
+{
+	int err;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid() != 0) {
+		puts("skip: needs root (BPF)");
+		return 77;
+	}
+	verdict_open(&verdict, &(struct pins){ .fd = -1 }, VERDICT_COLLECT);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	m.host.verdict_fd = verdict.fd;
+	m.host.verdict_pids = verdict.pids;
+	err = skep_mock_start(&m);
+	if (err || !verdict.bytes) {
+		printf("%s: %s\n", err == -EPERM ? "skip" : "not ok - start", m.why);
+		return err == -EPERM ? 77 : 1;
+	}
+	kernel_threads();
+	skep_mock_end(&m);
+	verdict_close(&verdict);
+	return failures ? 1 : 0;
+}
