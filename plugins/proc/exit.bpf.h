@@ -136,6 +136,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 	__u32 pid = p->tgid;
 	__u8 byte;
 
+	seen_forget(p);
 	if (p->flags & PF_KTHREAD) {
 		kernel_gone(p);
 		return 0;

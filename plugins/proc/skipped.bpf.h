@@ -19,7 +19,7 @@ const volatile __u32 preempted; /* set by user space before the load */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096); /* an entry lives from the first program to the second */
+	__uint(max_entries, 4096); /* an entry lives from the first program to the second, else to its task's free */
 	__type(key, __u64);
 	__type(value, __u8);
 } seen_events SEC(".maps");
@@ -49,6 +49,24 @@ static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
 	if (c && type < PROC_TYPES)
 		__sync_fetch_and_add(&c->recovered[type], 1);
 	return 0;
+}
+
+/*
+ * A task is freed.  Where the kernel skipped a second program, the entry is still there: such entries would fill the
+ * map, and then the second programs would handle every event again.
+ */
+static __always_inline void seen_forget(struct task_struct *p)
+{
+	static const enum proc_type types[] = { PROC_FORK, PROC_EXEC, PROC_EXIT };
+
+	if (!preempted)
+		return;
+#pragma unroll
+	for (int i = 0; i < 3; i++) {
+		__u64 key = event_of(p, types[i]);
+
+		bpf_map_delete_elem(&seen_events, &key);
+	}
 }
 
 #endif

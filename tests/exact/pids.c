@@ -2,32 +2,56 @@
 /*
  * tests/exact/pids.c - what the programs of "proc" keep by pid, on the live kernel, when another task gets the pid.
  *
- * A kernel thread has the verdict of the thread that made it, and not of a process that had its pid before.
+ * A kernel thread has the verdict of the thread that made it, and not of a process that had its pid before. Of a task
+ * whose second program the kernel skipped (plugins/proc/skipped.bpf.h) no entry stays: the test makes the entries that
+ * such programs leave, and loads the programs as on a kernel that preempts programs (--wrap, tests/Makemodule.am).
  */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
+#include <signal.h>
 #include <skep/mock.h>
 #include <skep/rules.h>
+#include <skep/types.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/plugin/pins.h"
 #include "core/plugin/verdict.h"
+#include "plugins/proc/proc.h"
+#include "plugins/proc/proc.skel.h"
+#include "plugins/proc/state.h"
 
 #define KTHREADD 2
 #define LEFT_BEHIND (SKEP_VERDICT_EXCLUDED | 5u)
 #define OF_KTHREADD (SKEP_VERDICT_EXCLUDED | 9u)
 
+bool __wrap_skep_types_preempt_programs(const struct skep_kernel_types *types);
+
 static struct skep_mock m;
 static struct verdict verdict = { .fd = -1 };
 static unsigned failures;
+
+bool __wrap_skep_types_preempt_programs(const struct skep_kernel_types *types)
+{
+	(void)types;
+	return true;
+}
 
 static void check(bool good, const char *what, long a, long b)
 {
 	printf("%s - %s (%ld, %ld)\n", good ? "ok" : "not ok", what, a, b);
 	failures += !good;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 }
 
 /* ---- verdicts ------------------------------------------------------------------------ */
@@ -111,6 +135,48 @@ out:
 	check(system(command) == 0, "the folder is gone", 0, 0);
 }
 
+/* ---- skipped programs ------------------------------------------------------------------ */
+
+static int seen_events(uint32_t pid, bool add)
+{
+	static const enum proc_type types[] = { PROC_FORK, PROC_EXEC, PROC_EXIT };
+	int fd = bpf_map__fd(((struct proc_state *)m.state)->bpf->maps.seen_events), n = 0;
+	const uint8_t one = 1;
+	uint8_t value;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		uint64_t key = (uint64_t)types[i] << 32 | pid;
+
+		if (add)
+			bpf_map_update_elem(fd, &key, &one, BPF_ANY);
+		n += bpf_map_lookup_elem(fd, &key, &value) == 0;
+	}
+	return n;
+}
+
+static void skipped(void)
+{
+	const char *factor = getenv("SKEP_TEST_PATIENCE");
+	const long patience = factor ? strtol(factor, NULL, 10) : 1;
+	pid_t pid = fork();
+	int left = 0;
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	for (long i = 0; i < 1000 * patience && seen_events((uint32_t)pid, false); i++)
+		nap();
+	check(seen_events((uint32_t)pid, false) == 0, "no entry of a fork that both programs saw", pid, 0);
+	check(seen_events((uint32_t)pid, true) == 3, "entries as of skipped programs", pid, 3);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* the kernel frees a task after an RCU grace period */
+	for (long i = 0; i < 1000 * patience && (left = seen_events((uint32_t)pid, false)); i++)
+		nap();
+	check(left == 0, "entries of a task that is freed", pid, left);
+}
+
 int main(void)
 {
 	int err;
@@ -132,6 +198,7 @@ int main(void)
 		return err == -EPERM ? 77 : 1;
 	}
 	kernel_threads();
+	skipped();
 	skep_mock_end(&m);
 	verdict_close(&verdict);
 	return failures ? 1 : 0;
