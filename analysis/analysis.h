@@ -141,6 +141,7 @@ struct analysis_execution {
 	uint64_t start_ns;
 	bool ok;      /* it ended well */
 	bool killed;  /* the kernel killed a process of it for its memory */
+	bool shares;  /* a run that began in it used what it asked for, too: its own use is no ground for a request */
 	double wall_s, cpu_s, busy_cores, memory;
 	double input; /* bytes read */
 	double limit; /* bytes of memory: granted, else asked for, else at which it was killed; 0: not known */
@@ -157,7 +158,7 @@ struct analysis_size {
 struct analysis_group {
 	char *name; /* its own */
 	const char *engine;
-	size_t n, n_ok, n_failed, n_oom, n_running;
+	size_t n, n_ok, n_failed, n_oom, n_running, n_shares;
 	const struct lake_task **tasks; /* by start */
 	struct analysis_execution *executions; /* n - n_running, by start */
 	size_t n_executions;
@@ -178,7 +179,7 @@ struct analysis_group {
 	enum analysis_bound bound;
 	enum analysis_source bound_source;
 	char *exe, *command; /* its own: of the process with the most CPU time; NULL: none is known */
-	struct analysis_size ask_cpus, ask_memory, ask_walltime;
+	struct analysis_size ask_cpus, ask_memory, ask_walltime; /* cores and memory: none if one of its tasks shares */
 	/*
 	 * Bytes for a first attempt, with ask_memory for the second, and the share of the memory reserved that this
 	 * spares; 0: no such pair is cheaper.

@@ -25,6 +25,11 @@ struct claimant {
 	size_t n_tasks;
 	uint64_t tasks_core_ns;
 	double tasks_kib_s;                        /* if each task had held its peak all the time */
+	/*
+	 * The outermost task around the run that asked for the resource: whatever the run uses or asks for is in that
+	 * task's request. NULL: none.
+	 */
+	const struct lake_claims_task *holder[PRICE_RESOURCES];
 	const struct lake_claims_part *shares;     /* CPU time by tool or label */
 	size_t n_shares;
 	uint64_t shares_ns;
@@ -38,7 +43,7 @@ struct amounts {
 /* What a task, or a run outside of its tasks, claims in a segment. */
 struct claim {
 	struct claimant *of;
-	const char *task; /* NULL: outside of tasks */
+	const struct lake_claims_task *task; /* NULL: outside of tasks */
 	struct amounts a;
 };
 
@@ -63,6 +68,7 @@ struct costing {
 	const struct lake_machine_row *rows; /* of a host */
 	size_t n_rows;
 	struct claim *list; /* of a segment */
+	uint64_t (*held)[PRICE_RESOURCES]; /* of a segment, by index of claims->tasks: what runs in the task used */
 	size_t n_list, list_room, rows_room, problems_room;
 };
 
@@ -163,6 +169,13 @@ static const struct lake_claims_part *parts_of(const struct lake_claims *all, en
 	return n ? all->parts + low : NULL; /* there may be no list */
 }
 
+static int by_key(const void *a, const void *b)
+{
+	const struct lake_run *x = (*(struct claimant *const *)a)->run, *y = (*(struct claimant *const *)b)->run;
+
+	return key_order(x->id, x->boot_id, y->id, y->boot_id);
+}
+
 static const struct lake_claims_task *tasks_of(const struct lake_claims *all, const struct lake_run *r, size_t *ret_n)
 {
 	size_t low = 0, high = all->n_tasks, n = 0;
@@ -239,6 +252,50 @@ static int by_host(const void *a, const void *b)
 	return key_order(x->run->id, x->run->boot_id, y->run->id, y->run->boot_id);
 }
 
+/* The task of the run in which the inner run began; NULL: it began outside of its tasks. */
+static const struct lake_claims_task *task_around(const struct claimant *of, const struct claimant *inner)
+{
+	const struct lake_claims_task *found = NULL;
+
+	for (size_t i = 0; i < of->n_tasks && of->tasks[i].start_ns <= inner->start_ns; i++)
+		if (of->tasks[i].inner_runs && task_end(of, &of->tasks[i]) >= inner->start_ns)
+			found = &of->tasks[i];
+	return found;
+}
+
+static bool asked_for(const struct lake_claims_task *t, enum price_resource r)
+{
+	return r == PRICE_CPU ? t->reserved_cpus > 0 : r == PRICE_MEMORY ? t->reserved_memory_bytes : t->reserved_gpus;
+}
+
+/* The claimants are in the order in which they began, so that the holders of a run around another are known. */
+static int find_holders(struct costing *c)
+{
+	struct claimant **sorted = calloc(c->n_claimants + 1, sizeof(struct claimant *));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_claimants; i++)
+		sorted[i] = &c->claimants[i];
+	if (c->n_claimants)
+		qsort(sorted, c->n_claimants, sizeof(*sorted), by_key);
+	for (size_t i = 0; i < c->n_claimants; i++) {
+		struct claimant *of = &c->claimants[i], *key, **found;
+		struct lake_run around = { .id = of->run->parent_run, .boot_id = of->run->boot_id };
+		const struct lake_claims_task *t;
+
+		key = &(struct claimant){ .run = &around };
+		found = *around.id ? bsearch(&key, sorted, c->n_claimants, sizeof(*sorted), by_key) : NULL;
+		if (!found || *found == of || strcmp((*found)->run->host, of->run->host) != 0)
+			continue;
+		t = task_around(*found, of);
+		for (enum price_resource r = PRICE_CPU; r < PRICE_RESOURCES; r++)
+			of->holder[r] = (*found)->holder[r] ? (*found)->holder[r] : t && asked_for(t, r) ? t : NULL;
+	}
+	free(sorted);
+	return 0;
+}
+
 static int list_claimants(struct costing *c, const struct lake_runs *runs)
 {
 	const struct cost_query *q = c->query;
@@ -264,7 +321,7 @@ static int list_claimants(struct costing *c, const struct lake_runs *runs)
 	}
 	if (c->n_claimants)
 		qsort(c->claimants, c->n_claimants, sizeof(*c->claimants), by_host);
-	return 0;
+	return find_holders(c);
 }
 
 /* ---- a machine in a segment ------------------------------------------------------------------ */
@@ -380,7 +437,7 @@ static uint64_t more_than(uint64_t asked, uint64_t used)
 	return asked > used ? asked - used : 0;
 }
 
-static int add_claim(struct costing *c, struct claimant *of, const char *task, struct amounts a)
+static int add_claim(struct costing *c, struct claimant *of, const struct lake_claims_task *task, struct amounts a)
 {
 	if (!room_for(&c->list, c->n_list, &c->list_room, sizeof(*c->list)))
 		return -ENOMEM;
@@ -421,7 +478,7 @@ static int claim_task(struct costing *c, struct claimant *of, const struct lake_
 		a.reserved[PRICE_GPU] -= a.used[PRICE_GPU];
 		rest->used[PRICE_GPU] -= a.used[PRICE_GPU];
 	}
-	return add_claim(c, of, t->task, a);
+	return add_claim(c, of, t, a);
 }
 
 static int claim_run(struct costing *c, struct claimant *of, const struct segment *s)
@@ -440,6 +497,35 @@ static int claim_run(struct costing *c, struct claimant *of, const struct segmen
 	for (size_t i = 0; i < of->n_tasks && !err; i++)
 		err = claim_task(c, of, &of->tasks[i], s, &rest);
 	return err ? err : add_claim(c, of, NULL, rest);
+}
+
+/*
+ * A run that began in a task with a request uses what that task holds. Its own tasks' requests hold nothing more, and
+ * what it uses is no part of the task's request that is unused.
+ */
+static void hold_claims(struct costing *c, const struct segment *s)
+{
+	for (size_t i = 0; i < c->n_list; i++)
+		for (int r = 0; r < PRICE_RESOURCES; r++) {
+			const struct lake_claims_task *holder = c->list[i].of->holder[r];
+
+			if (!holder || holder->start_ns >= s->until_ns ||
+			    (holder->end_ns && holder->end_ns <= s->from_ns)) /* the run outlived the task */
+				continue;
+			c->list[i].a.reserved[r] = 0;
+			c->held[holder - c->claims->tasks][r] += c->list[i].a.used[r];
+		}
+	for (size_t i = 0; i < c->n_list; i++) {
+		struct claim *claim = &c->list[i];
+
+		for (int r = 0; claim->task && r < PRICE_RESOURCES; r++)
+			claim->a.reserved[r] = more_than(claim->a.reserved[r],
+							 c->held[claim->task - c->claims->tasks][r]);
+	}
+	for (size_t i = 0; i < c->n_list; i++)
+		for (int r = 0; r < PRICE_RESOURCES; r++)
+			if (c->list[i].of->holder[r])
+				c->held[c->list[i].of->holder[r] - c->claims->tasks][r] = 0;
 }
 
 /* Scales the claims down to the machine's capacity: first the unused reservations, then the use. */
@@ -539,7 +625,7 @@ static int charge(struct costing *c, const struct claim *claim, int64_t used, in
 		row.title = r->name;
 		break;
 	case COST_TASK:
-		row.name = claim->task ? claim->task : "";
+		row.name = claim->task ? claim->task->task : "";
 		break;
 	case COST_USER:
 		row.uid = r->uid;
@@ -612,6 +698,8 @@ static int cost_segment(struct costing *c, struct segment *s, struct claimant *o
 	c->n_list = 0;
 	for (size_t i = 0; i < n && !err && of[i].start_ns < s->until_ns; i++)
 		err = claim_run(c, &of[i], s);
+	if (!err)
+		hold_claims(c, s);
 	if (!err)
 		err = fit_claims(c, s, &system_ns);
 	if (err)
@@ -842,8 +930,10 @@ int cost_new(const struct price_table *prices, const struct lake_runs *runs, con
 	     const struct cost_query *query, struct cost **ret)
 {
 	struct costing c = { .to = calloc(1, sizeof(*c.to)), .prices = prices, .claims = claims, .query = query };
-	int err = c.to ? list_claimants(&c, runs) : -ENOMEM;
+	int err;
 
+	c.held = calloc(claims->n_tasks + 1, sizeof(*c.held));
+	err = c.to && c.held ? list_claimants(&c, runs) : -ENOMEM;
 	if (!err) {
 		c.to->currency = price_currency(prices);
 		c.to->system_known = true;
@@ -860,6 +950,7 @@ int cost_new(const struct price_table *prices, const struct lake_runs *runs, con
 	for (size_t i = 0; !err && i < c.n_claimants; i++)
 		c.to->n_spread += c.claimants[i].spread && c.claimants[i].chosen;
 	free(c.claimants);
+	free(c.held);
 	free(c.list);
 	if (err)
 		cost_free(c.to);

@@ -20,7 +20,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 
 		size.value = size.value > 0 ? fmax(size.value, finding_cores_for_memory(g)) : 0;
 		saved = (asked - size.value) * wall;
-		if (asked <= 1 || !g->n_ok || wall <= 0 || size.value <= 0 || size.value >= asked ||
+		if (asked <= 1 || !g->n_ok || g->n_shares || wall <= 0 || size.value <= 0 || size.value >= asked ||
 		    finding_is_serial(g))
 			continue;
 		f.value = g->cpu_sum_s / (wall * asked);
@@ -47,7 +47,8 @@ const struct finding_kind finding_cpu_over_request = {
 	.measures = "CPU time by wall time and cores asked, of all executions of a task",
 	.unit = "1",
 	.guards = "jobs that ask for a whole machine, or get their memory by the core and need it; tasks that ask for a GPU, that waited "
-		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), or that are serial",
+		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), that are serial, or in which "
+		  "another run began",
 	.advice = "the cores that were busy in 95 % of the time and 15 % more",
 	.saving = "cores not needed, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,

@@ -264,6 +264,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		.wall_s = wall,
 		.cpu_s = (double)t->totals.cpu_ns / 1e9,
 		.input = input_of(&t->totals),
+		.shares = t->inner_runs > 0,
 		.limit = (double)(t->granted_memory_bytes ? t->granted_memory_bytes : t->requested_memory_bytes),
 	};
 	double memory, limit = 0;
@@ -295,6 +296,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	g->queue_sum_s += (double)t->totals.run_delay_ns / 1e9;
 	g->block_sum_s += (double)t->totals.block_delay_ns / 1e9;
 	g->n_oom += e.killed;
+	g->n_shares += e.shares;
 	g->retried |= t->attempt > 1;
 	e.memory = memory;
 	e.limit = e.limit > 0 ? e.limit : limit;

@@ -46,7 +46,8 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 		f.evidence = finding_text("its largest process held %s of the %s that it could have",
 					  finding_bytes(most, peak), finding_bytes(g->memory_limit, most_had));
 	if (g->requested_memory > 0 && size.value <= 0)
-		f.advice = finding_text("ask for more memory; no execution ended well, so how much it needs is not known");
+		f.advice = finding_text("ask for more memory; %s, so how much it needs is not known",
+					g->n_shares ? "others use what it asked for, too" : "no execution ended well");
 	else if (g->requested_memory > 0)
 		f.advice = ask ? finding_text("ask for %s (%s)", ask, size.rule) : NULL;
 	else

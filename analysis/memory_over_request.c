@@ -25,7 +25,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 
 		f.saving.byte_s = (g->requested_memory - size.value) * g->wall_sum_s;
 		/* A Java heap grows to the size that it is given, so its peak says nothing about its need. */
-		if (g->requested_memory <= 0 || !g->n_ok || g->n_oom || size.value >= g->requested_memory ||
+		if (g->requested_memory <= 0 || !g->n_ok || g->n_oom || g->n_shares ||
+		    size.value >= g->requested_memory ||
 		    (f.saving.byte_s < 3600 * GIB && f.saving.byte_s < a->gate_share * reserved) ||
 		    finding_whole_machine(a, g) || finding_memory_is_default(g) || g->java)
 			continue;
@@ -56,7 +57,7 @@ const struct finding_kind finding_memory_over_request = {
 	.title = "more memory asked than needed",
 	.measures = "the largest sum of the peaks of processes that ran at once, by the memory asked",
 	.unit = "1",
-	.guards = "jobs that ask for a whole machine, or get their memory by the core or by the site's default; tasks that the kernel killed for their memory, or that run Java",
+	.guards = "jobs that ask for a whole machine, or get their memory by the core or by the site's default; tasks that the kernel killed for their memory, that run Java, or in which another run began",
 	.advice = "what the executions held, with a margin that shrinks as they become more",
 	.saving = "memory not needed, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,

@@ -15,7 +15,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		struct analysis_size size = analysis_size_cpus(g);
 
 		f.saving.core_s = (g->requested_cpus - 1) * g->wall_sum_s;
-		if (g->requested_cpus <= 1 || !finding_is_serial(g) || analysis_starved(g) ||
+		if (g->requested_cpus <= 1 || g->n_shares || !finding_is_serial(g) || analysis_starved(g) ||
 		    !analysis_worth(a, f.saving.core_s) || finding_whole_machine(a, g) || finding_wants_gpu(g) ||
 		    finding_cores_for_memory(g) > 1)
 			continue;
@@ -39,8 +39,8 @@ const struct finding_kind finding_serial = {
 	.measures = "CPU time by wall time of all executions of a task: 0.85 to 1.01",
 	.unit = "1",
 	.guards = "a task that used more than 1.5 cores for a twentieth of its time, waited for CPUs more than a tenth of its CPU time, "
-		  "asks for a GPU, or is a job that asks for a whole "
-		  "machine or gets its memory by the core and needs it",
+		  "asks for a GPU, or is a job that asks for a whole machine or gets its memory by the core and needs it; a task in "
+		  "which another run began",
 	.advice = "one core, or the program's own threads turned on",
 	.saving = "all cores but one, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,

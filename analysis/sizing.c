@@ -78,7 +78,7 @@ struct pool {
 		double memory, wall_s;
 	} *uses; /* n_ok */
 	bool retried;
-	size_t n_ok, n_cores, n_runs, n_cores_runs;
+	size_t n_ok, n_cores, n_wall, n_runs, n_cores_runs, n_wall_runs;
 	double *killed; /* the limits, one for each execution */
 	size_t n_killed;
 	struct kill *kills; /* one for each limit */
@@ -116,7 +116,7 @@ static void add_kill(struct pool *p, const struct analysis_execution *e)
 static void add_group(struct pool *p, const struct analysis_group *g)
 {
 	const bool starved = analysis_starved(g);
-	const size_t n_before = p->n_ok + p->n_killed, n_cores = p->n_cores;
+	const size_t n_before = p->n_ok + p->n_killed, n_cores = p->n_cores, n_wall = p->n_wall;
 
 	for (size_t i = 0; i < g->n_executions; i++) {
 		const struct analysis_execution *e = &g->executions[i];
@@ -127,6 +127,9 @@ static void add_group(struct pool *p, const struct analysis_group *g)
 		if (e->killed || !e->ok || 2 * e->input < p->smallest_input)
 			continue;
 		p->longest_s = fmax(p->longest_s, e->wall_s);
+		p->n_wall++;
+		if (e->shares)
+			continue;
 		p->input[p->n_ok] = e->input;
 		p->uses[p->n_ok] = (struct use){ e->memory, e->wall_s };
 		p->memory[p->n_ok++] = e->memory;
@@ -136,6 +139,7 @@ static void add_group(struct pool *p, const struct analysis_group *g)
 	p->retried |= g->retried;
 	p->n_runs += p->n_ok + p->n_killed > n_before;
 	p->n_cores_runs += p->n_cores > n_cores;
+	p->n_wall_runs += p->n_wall > n_wall;
 }
 
 static int fill(struct pool *p, const struct analysis *a, const struct analysis_group *g)
@@ -269,23 +273,24 @@ int analysis_size_group(const struct analysis *a, struct analysis_group *g)
 	struct pool p = { 0 };
 	int rc = fill(&p, a, g);
 
-	if (rc == 0) {
+	if (rc == 0)
+		g->ask_walltime = (struct analysis_size){ .n = p.n_wall, .runs = p.n_wall_runs };
+	if (rc == 0 && !g->n_shares) {
 		g->ask_memory = memory_of(&p);
 		set_first(&p, g);
 		g->ask_cpus = (struct analysis_size){ .n = p.n_cores, .runs = p.n_cores_runs };
-		g->ask_walltime = (struct analysis_size){ .n = p.n_ok, .runs = p.n_runs };
 	}
-	if (rc == 0 && p.n_cores) {
+	if (rc == 0 && !g->n_shares && p.n_cores) {
 		stats_sort(p.cores, p.n_cores);
 		/* An average above a whole core by some percent is that core and a helper's work. */
 		g->ask_cpus.value = fmax(1, ceil(1.15 * stats_quantile(p.cores, p.n_cores, 0.95) - 0.15));
 		g->ask_cpus.rule = "the cores busy in 95 % of the time, of 95 % of executions, and 15 % more";
 		g->ask_cpus.confidence = confidence_of(p.n_cores);
 	}
-	if (rc == 0 && p.n_ok) {
+	if (rc == 0 && p.n_wall) {
 		g->ask_walltime.value = fmax(60, 1.2 * p.longest_s);
 		g->ask_walltime.rule = "the longest and 20 % more";
-		g->ask_walltime.confidence = confidence_of(p.n_ok);
+		g->ask_walltime.confidence = confidence_of(p.n_wall);
 	}
 	pool_free(&p);
 	return rc;

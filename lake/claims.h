@@ -34,7 +34,7 @@ struct lake_claims_part {
 /* A task as its record has it.  reserved: what it was granted, else what it asked for; 0: neither is known. */
 struct lake_claims_task {
 	const char *run, *boot_id, *task, *task_id;
-	uint64_t start_ns, end_ns, cpu_ns, rss_peak_bytes, reserved_memory_bytes, reserved_gpus;
+	uint64_t start_ns, end_ns, cpu_ns, rss_peak_bytes, inner_runs, reserved_memory_bytes, reserved_gpus;
 	double reserved_cpus;
 };
 

@@ -184,6 +184,7 @@ CREATE TABLE IF NOT EXISTS task (
 	granted_memory_bytes UInt64,
 	granted_gpus UInt32,
 	granted_source TEXT,
+	inner_runs UInt32,
 	container TEXT,
 	container_name TEXT,
 	container_image TEXT,

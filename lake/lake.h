@@ -120,6 +120,7 @@ struct lake_task {
 	double granted_cpus; /* of the scheduler's job around it, or its cgroup's limits; 0: not known */
 	uint64_t granted_memory_bytes, granted_gpus;
 	const char *granted_source;
+	uint64_t inner_runs; /* that its processes began or joined: what these do is not in the task's figures */
 	double cores_peak; /* largest sum, at one moment, of what its processes used on average; 0: not known */
 	struct lake_totals totals; /* rss_peak_bytes: the largest process; images 0: the lake has no rows of it */
 	size_t n_images;

@@ -106,6 +106,7 @@ CREATE TABLE task (
 	granted_memory_bytes INTEGER,
 	granted_gpus INTEGER,
 	granted_source TEXT NOT NULL,
+	inner_runs INTEGER, -- that its processes began or joined: what these do is not in the task's figures
 	container TEXT NOT NULL DEFAULT '',
 	container_name TEXT NOT NULL DEFAULT '',
 	container_image TEXT NOT NULL DEFAULT '',

@@ -32,6 +32,7 @@ static int task_read(const struct lake_rows *s, struct arena *a, struct lake_tas
 		&t.requested_gpus,
 		&t.granted_memory_bytes,
 		&t.granted_gpus,
+		&t.inner_runs,
 	};
 	int at = 0;
 
@@ -69,7 +70,7 @@ static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
 	"task_id, task, state, engine, sample, job, name_source, traceparent, requested_source, granted_source, " \
 	"scopes, attempt, start_ns, end_ns, signal, processes, cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, " \
 	"write_bytes, requested_memory_bytes, requested_walltime_ns, requested_gpus, granted_memory_bytes, " \
-	"granted_gpus, coalesce(exit_code, -1), requested_cpus, granted_cpus, container, container_name, container_image, pod, namespace, unit"
+	"granted_gpus, inner_runs, coalesce(exit_code, -1), requested_cpus, granted_cpus, container, container_name, container_image, pod, namespace, unit"
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",

@@ -86,6 +86,7 @@ static const struct export_column tasks[] = {
 	AT(task, "granted_memory_bytes", KNOWN, granted_memory_bytes),
 	AT(task, "granted_gpus", KNOWN, granted_gpus),
 	AT(task, "granted_source", TEXT, granted_source),
+	AT(task, "inner_runs", NUMBER, inner_runs),
 	AT(task, "cores_peak", REAL, cores_peak),
 	AT(task, "processes", NUMBER, totals.processes),
 	AT(task, "failures", NUMBER, failures),

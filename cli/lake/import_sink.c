@@ -303,6 +303,7 @@ static int add_task(struct sending *x, const struct lake_task *from)
 		.granted_memory_bytes = from->granted_memory_bytes,
 		.granted_gpus = from->granted_gpus,
 		.granted_source = str(from->granted_source),
+		.inner_runs = from->inner_runs,
 	};
 	CONTAINED(r, &from->in);
 	return add(x, &record_stream_task, r->root_upid, r->end_ns, r);

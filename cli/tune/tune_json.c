@@ -36,11 +36,11 @@ static json_t *group_json(const struct analysis_group *g)
 	const struct analysis_waits *w = &g->waits;
 
 	return json_pack(
-		"{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:s, s:s,"
+		"{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:s, s:s,"
 		" s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:o, s:o, s:o, s:o}}",
 		"task", json_out_string(g->name), "engine", g->engine, "executions", (json_int_t)g->n, "ended_well",
 		(json_int_t)g->n_ok, "failed", (json_int_t)g->n_failed, "oom_killed", (json_int_t)g->n_oom, "running",
-		(json_int_t)g->n_running, "wall_s", values_json(g->wall_s, g->n_ok), "cores", values_json(g->cores, g->n_ok),
+		(json_int_t)g->n_running, "shares", (json_int_t)g->n_shares, "wall_s", values_json(g->wall_s, g->n_ok), "cores", values_json(g->cores, g->n_ok),
 		"busy_cores", values_json(g->busy_cores, g->n_ok), "memory_bytes", values_json(g->memory, g->n_ok), "requested", "cpus",
 		known(g->requested_cpus), "memory_bytes", known(g->requested_memory), "walltime_s",
 		known(g->requested_walltime_s), "bound_by", analysis_bound_text(g->bound), "bound_by_source",

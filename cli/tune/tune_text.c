@@ -34,11 +34,11 @@ static int add_row(struct table *t, const struct paint *p, const struct analysis
 	free(name);
 	table_cell(t, INK_NONE, "%s", human_count(g->n, a));
 	table_cell(t, INK_NONE, "%s", g->n_ok ? human_time((uint64_t)(median(g->wall_s, g->n_ok) * 1e9), units, a) : "-");
-	if (g->requested_cpus > 0)
+	if (g->requested_cpus > 0 && !g->n_shares)
 		table_cell(t, INK_NONE, "%s of %.3g", g->n_ok ? human_cores(g->cores[g->n_ok - 1], a) : "-", g->requested_cpus);
 	else
 		table_cell(t, INK_NONE, "%s", g->n_ok ? human_cores(g->cores[g->n_ok - 1], a) : "-");
-	if (g->requested_memory > 0)
+	if (g->requested_memory > 0 && !g->n_shares)
 		table_cell(t, INK_NONE, "%s of %s",
 			   g->n_ok ? human_bytes((uint64_t)g->memory[g->n_ok - 1], units, a) : "-",
 			   human_bytes((uint64_t)g->requested_memory, units, b));
@@ -57,7 +57,7 @@ static int add_row(struct table *t, const struct paint *p, const struct analysis
 }
 
 /* history: whether sizes may rest on more than this run. */
-static int print_tasks(const struct paint *p, const struct analysis *analysis, bool history)
+static int print_tasks(const struct paint *p, const struct analysis *analysis, const char *run, bool history)
 {
 	static const struct table_column columns[] = {
 		{ .title = "tasks", .left = true, .flex = true },
@@ -71,12 +71,15 @@ static int print_tasks(const struct paint *p, const struct analysis *analysis, b
 	};
 	const struct analysis_group *const *groups;
 	const size_t n = analysis_groups(analysis, &groups);
+	size_t n_shares = 0;
 	struct table *t;
 	char rest[HUMAN_SIZE];
 	int rc = 0;
 
 	if (!n)
 		return 0;
+	for (size_t i = 0; i < n; i++)
+		n_shares += groups[i]->n_shares;
 	t = table_new(columns, sizeof(columns) / sizeof(*columns) - !history);
 	if (!t)
 		return -ENOMEM;
@@ -91,6 +94,13 @@ static int print_tasks(const struct paint *p, const struct analysis *analysis, b
 		rc = paint_taken(p, INK_DIM, "", 0,
 				 text_format("%s other tasks used less CPU time; --json has all of them",
 					     human_count(n - ROWS_MOST, rest)));
+	if (rc == 0 && n_shares)
+		rc = paint_taken(p, INK_DIM, "", 0,
+				 text_format("%s %s what %s asked for with runs that began in %s (skep runs --within %s): no cores and "
+					     "no memory to ask for follow from %s own use", human_count(n_shares, rest),
+					     n_shares == 1 ? "execution shares" : "executions share",
+					     n_shares == 1 ? "it" : "they", n_shares == 1 ? "it" : "them", run,
+					     n_shares == 1 ? "its" : "their"));
 	return rc;
 }
 
@@ -279,7 +289,7 @@ int tune_text(const struct lake_report *r, const struct analysis *a, const struc
 	fprintf(out, "  %s%s%s\n", run->id, *run->engine ? "  " : "", run->engine);
 	free(name);
 	rc = print_history(&p, run, history);
-	rc = rc ? rc : print_tasks(&p, a, history->n > 0);
+	rc = rc ? rc : print_tasks(&p, a, run->id, history->n > 0);
 	if (rc == 0)
 		rc = analysis_path_new(a, &path);
 	if (rc == 0)

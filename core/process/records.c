@@ -136,6 +136,7 @@ static const struct skep_field task_fields[] = {
 	LEVEL(granted_gpus, "{gpu}", "GPUs that it could use, 0: not known"),
 	STR(granted_source,
 	    "where the grant, or its first part, came from: job (the scheduler's job around it), cgroup (its limits)"),
+	SUM(inner_runs, "1", "runs of engines and of skep run that its processes began or joined; what these do is not in its figures"),
 	CONTAINED("its first process, else of the others if they share it"),
 };
 #undef REC

@@ -87,6 +87,7 @@ struct record_task {
 	double granted_cpus;
 	uint64_t granted_memory_bytes, granted_gpus;
 	struct skep_str granted_source; /* "job" "cgroup" */
+	uint64_t inner_runs; /* of engines and of `skep run` that its processes began or joined; not in its figures */
 	struct skep_str container, container_name, container_image, pod, name_space, unit; /* containment.h */
 };
 

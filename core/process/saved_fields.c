@@ -54,6 +54,7 @@ static const struct saved_field task_fields[] = {
 	M(SOURCE, task, name_source),
 	M(U32, task, attempt), M(U64, task, end_ns), M(U64, task, over_ns), M(STATE, task, state), M(I64, task, status),
 	M(BOOL, task, ended), M(BOOL, task, kept), M(BOOL, task, counted), M(U64, task, processes),
+	M(U64, task, inner_runs),
 	M(U64, task, cpu_ns), M(U64, task, run_delay_ns), M(U64, task, rss_peak_bytes), M(U64, task, read_bytes),
 	M(U64, task, write_bytes),
 	M(U64, task, starter_cgroup), REQUEST(requested), REQUEST(granted), M(BOOL, task, cpus_limit),

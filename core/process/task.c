@@ -120,6 +120,7 @@ void task_record(const struct task *task, struct record_task *ret)
 		.granted_memory_bytes = task->granted.memory_bytes,
 		.granted_gpus = task->granted.gpus,
 		.granted_source = text_str(task->granted.source ? task->granted.source : ""),
+		.inner_runs = task->inner_runs,
 	};
 	containment_read(&task->contained, &in);
 	CONTAINED_FIELDS(&in, ret);

@@ -64,6 +64,7 @@ struct task {
 	bool counted;            /* the run's attempts have it */
 	const char *state;       /* static text */
 	uint64_t processes;
+	uint64_t inner_runs; /* see track_task_inner() */
 	/* of the images whose records have left */
 	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes;
 	struct watch watch;

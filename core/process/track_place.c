@@ -321,6 +321,7 @@ static int leave_parents_run(struct track *t, struct proc *p)
 		track_include(t, p, &p->last);
 		p->flags &= ~PROC_WRITTEN;
 	}
+	track_task_inner(t, p);
 	track_task_leave(t, p);
 	if (!p->run)
 		return 0;

@@ -131,6 +131,8 @@ static bool join_run(struct track *t, struct proc *p, struct scope *s, const str
 		run->quiet_ns = 0;
 	}
 	set_run(s, run);
+	if (p->run != run)
+		track_task_inner(t, p);
 	track_join(t, p, run);
 	return true;
 }
@@ -163,6 +165,7 @@ static void begin_run(struct track *t, struct proc *p, struct scope *s, const st
 	run->peers = set_key(t, run, facts, p->uid);
 	if (run_set(&run->job, &job) < 0 || run_set(&run->account, &account) < 0)
 		t->stats.no_memory++;
+	track_task_inner(t, p);
 	track_task_keep(t, p);
 	intern_unref(t->intern, p->step);
 	p->step = NULL; /* it was one of the run around this one */
@@ -192,6 +195,7 @@ static struct scope *begin_engine(struct track *t, struct proc *p, const struct 
 		t->env.run_changed(t->env.arg, p->run);
 		break;
 	case SCOPE_TAKES:
+		track_task_inner(t, p);
 		forget_key(p->run);
 		describe(t, p->run, o->entry, &o->facts);
 		if (!(o->facts.known & 1u << FACT_NAME))

@@ -194,6 +194,15 @@ void track_task_keep(struct track *t, struct proc *p)
 	track_task_leave(t, p);
 }
 
+void track_task_inner(struct track *t, const struct proc *p)
+{
+	const struct proc *parent = p->task ? NULL : proctab_find(t->table, &p->parent);
+	struct task *task = parent && parent->run == p->run ? parent->task : p->task;
+
+	if (task && !task->ended && task->run == p->run)
+		task->inner_runs++;
+}
+
 static struct task *kept_by(const struct track *t, const struct proc *p)
 {
 	struct task *task = t->tasks.first;

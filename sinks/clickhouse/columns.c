@@ -170,6 +170,7 @@ static const struct column task_columns[] = {
 	U64(granted_memory_bytes),
 	U32(granted_gpus),
 	TEXT(granted_source),
+	U32(inner_runs),
 	TEXT(container),
 	NAMES,
 	EXTRA,

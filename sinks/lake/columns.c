@@ -158,6 +158,7 @@ static const struct column task_columns[] = {
 	NUMBER(granted_memory_bytes),
 	NUMBER(granted_gpus),
 	TEXT(granted_source),
+	NUMBER(inner_runs),
 	CONTAINED,
 };
 

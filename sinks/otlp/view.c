@@ -71,6 +71,7 @@ static const struct {
 	AS(granted_memory_bytes, false, "skep.task.granted.memory"),
 	AS(granted_gpus, false, "skep.task.granted.gpus"),
 	AS(granted_source, true, "skep.task.granted.source"),
+	AS(inner_runs, false, "skep.task.inner.runs"),
 	AS(memory_source, true, "skep.run.memory.source"),
 	TEXT(name),
 	TEXT(state),

@@ -34,7 +34,7 @@ struct view {
 	uint64_t memory_peak_bytes; /* run */
 	uint64_t oom_limit_bytes, count;
 	uint64_t attempt, requested_memory_bytes, requested_walltime_ns, requested_gpus;
-	uint64_t granted_memory_bytes, granted_gpus;
+	uint64_t granted_memory_bytes, granted_gpus, inner_runs;
 	double requested_cpus, granted_cpus;
 };
 

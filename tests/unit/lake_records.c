@@ -216,6 +216,7 @@ void records_task(unsigned n, const char *run, struct record_task *t)
 		.granted_memory_bytes = UINT64_C(5) << 30,
 		.granted_gpus = 2,
 		.granted_source = str("job"),
+		.inner_runs = 2,
 	};
 }
 

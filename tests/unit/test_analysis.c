@@ -57,8 +57,9 @@ static struct lake_process *process_of(struct plan *p)
 /* One execution of a task: what a history consists of. */
 struct execution {
 	uint64_t wall_ms, peak_mib, input, asked_mib;
-	unsigned killed; /* 1; 2: a process of it was, and the task went on and ended well */
+	unsigned killed; /* 1; 2: a process of it was, and the task went on and ended well; AROUND: a run began in it */
 };
+#define AROUND 3
 
 /* Adds the executions one after another. */
 static void executions(struct plan *p, const struct execution *e, size_t n)
@@ -71,7 +72,8 @@ static void executions(struct plan *p, const struct execution *e, size_t n)
 		process_of(p)->totals.rchar_bytes = e[i].input;
 		t->requested_memory_bytes = e[i].asked_mib * MIB;
 		t->signal = e[i].killed == 1 ? 9 : 0;
-		process_of(p)->oom_killed = e[i].killed;
+		process_of(p)->oom_killed = e[i].killed == 1 || e[i].killed == 2;
+		t->inner_runs = e[i].killed == AROUND;
 	}
 }
 
@@ -606,6 +608,33 @@ static void shared_gpu(struct plan *p)
 	with_gpu(p, RUN_MS, 2500, 500);
 }
 
+/* As cpu_over_request, serial and memory_over_request. Guard: another run in the task may have used the rest. */
+static void own(struct plan *p, double cores, double asked, uint64_t asked_mib)
+{
+	for (uint64_t i = 0; i < 6; i++) {
+		struct lake_task *t = task(p, i * 100000, i * 100000 + 90000, cores, 2000);
+
+		t->requested_cpus = asked;
+		t->requested_memory_bytes = asked_mib * MIB;
+		t->inner_runs = p->guard && i == 5;
+	}
+}
+
+static void own_cores(struct plan *p)
+{
+	own(p, 3, 8, 0);
+}
+
+static void own_core(struct plan *p)
+{
+	own(p, 0.98, 4, 0);
+}
+
+static void own_memory(struct plan *p)
+{
+	own(p, 1, 1, 16384);
+}
+
 static void test_other_ways(void **state)
 {
 	static const struct {
@@ -622,7 +651,10 @@ static void test_other_ways(void **state)
 		{ NULL, three_cores_with_memory, true }, { "serial", one_core_with_memory, false },
 		{ NULL, one_core_with_memory, true }, { "walltime-over-request", interactive, false },
 		{ NULL, interactive, true },	     { "serial-path", merge, false },
-		{ NULL, merge, true },
+		{ NULL, merge, true },		     { "cpu-over-request", own_cores, false },
+		{ NULL, own_cores, true },	     { "serial", own_core, false },
+		{ NULL, own_core, true },	     { "memory-over-request", own_memory, false },
+		{ NULL, own_memory, true },
 	};
 
 	(void)state;
@@ -891,6 +923,41 @@ static void test_censored(void **state)
 	assert_int_equal(groups[0]->n_oom, 1);
 	assert_true(fabs(analysis_size_memory(groups[0]).value / (double)MIB - 1536) < 0.1); /* 1,440 rounded up */
 	analysis_free(a);
+	reports_free(p.reports);
+}
+
+/* A job's script that began a run: only the time to ask for is known. A later run sizes without it. */
+static void test_no_size_around_a_run(void **state)
+{
+	static const struct execution before[] = {
+		{ .wall_ms = 90000, .peak_mib = 3000, .input = MIB << 10 },
+		{ .wall_ms = 90000, .peak_mib = 4, .input = MIB << 10, .killed = AROUND },
+	};
+	struct plan p = { reports_new("demo", "sh pipeline.sh", CPUS), false, NULL };
+	const struct analysis_group *const *groups;
+	struct lake_task *t;
+	struct analysis *a = NULL;
+
+	(void)state;
+	earlier(&p, 1, before, 2);
+	t = task(&p, 0, 900000, 0.01, 4);
+	t->requested_cpus = 16;
+	t->requested_memory_bytes = 16384 * MIB;
+	t->inner_runs = 1;
+	reports_finish(p.reports, RUN_MS, 0, 0);
+	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_groups(a, &groups), 1);
+	assert_int_equal(groups[0]->n_shares, 1);
+	assert_true(analysis_size_cpus(groups[0]).value <= 0 && analysis_size_memory(groups[0]).value <= 0);
+	assert_true(fabs(analysis_size_walltime(groups[0]).value - 1080) < 0.1);
+	analysis_free(a);
+	t->inner_runs = 0;
+	t->requested_memory_bytes = 0;
+	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_groups(a, &groups), 1);
+	assert_int_equal(analysis_size_memory(groups[0]).n, 2);
+	analysis_free(a);
+	analysis_history_free(p.history);
 	reports_free(p.reports);
 }
 
@@ -1327,6 +1394,7 @@ int main(void)
 		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_any_report),
 		cmocka_unit_test(test_regressions), cmocka_unit_test(test_sizes_of_runs),
 		cmocka_unit_test(test_no_size),
+		cmocka_unit_test(test_no_size_around_a_run),
 		cmocka_unit_test(test_size_by_input),
 	};
 

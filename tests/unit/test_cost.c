@@ -25,13 +25,15 @@
 /* A machine of 8 cores and 32 GiB for an hour, in which A, with a task, and B ran. */
 static struct lake_run runs[] = {
 	{ .id = "A", .name = "first", .pipeline = "p", .host = "n1", .boot_id = "b1", .uid = 1, .start_ns = T, .end_ns = T + HOUR,
-	  .cpus = 8, .totals = { .cpu_ns = 2 * HOUR } },
+	  .parent_run = "", .cpus = 8, .totals = { .cpu_ns = 2 * HOUR } },
 	{ .id = "B", .name = "second", .pipeline = "q", .host = "n1", .boot_id = "b1", .uid = 2, .start_ns = T, .end_ns = T + HOUR,
-	  .cpus = 8, .totals = { .cpu_ns = 1 * HOUR } },
+	  .parent_run = "", .cpus = 8, .totals = { .cpu_ns = 1 * HOUR } },
 };
 static struct lake_claims_task tasks[] = {
 	{ .run = "A", .boot_id = "b1", .task = "align", .task_id = "1", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 2 * HOUR,
 	  .rss_peak_bytes = UINT64_C(8) << 30, .reserved_cpus = 4, .reserved_memory_bytes = UINT64_C(16) << 30 },
+	{ .run = "B", .boot_id = "b1", .task = "sort", .task_id = "2", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 1 * HOUR,
+	  .rss_peak_bytes = UINT64_C(4) << 30, .reserved_cpus = 3, .reserved_memory_bytes = UINT64_C(8) << 30 },
 };
 static struct lake_claims_part parts[] = {
 	{ LAKE_PART_MEMORY, "A", "b1", "", 8 * GIB_H },
@@ -272,6 +274,40 @@ static void test_no_figure(void **state)
 
 /* ---- any runs --------------------------------------------------------------------------- */
 
+/*
+ * B began in the task of A, and has a task itself. What A asked for is all that is held: B's use is a part of it, and
+ * B's own request is in it. Of a resource that A did not ask for, B's request counts.
+ */
+static void test_within_a_request(void **state)
+{
+	struct lake_claims claims = all_claims();
+	struct cost *c;
+
+	(void)state;
+	claims.n_tasks = 2;
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 1, "B", 0, 125 * MILLI, 187500000 + 31250000); /* side by side: 2 cores and 4 GiB more than its use */
+	cost_free(c);
+	tasks[0].inner_runs = 1;
+	runs[1].parent_run = "A";
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect(c, 375 * MILLI, 125 * MILLI, 453125000, 46875000, 100 * MILLI);
+	expect_row(c, 0, "A", 0, 250 * MILLI, 125 * MILLI);
+	expect_row(c, 1, "B", 0, 125 * MILLI, 0);
+	cost_free(c);
+	tasks[0].reserved_memory_bytes = 0;
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 0, "A", 0, 250 * MILLI, 93750000);
+	expect_row(c, 1, "B", 0, 125 * MILLI, 31250000);
+	cost_free(c);
+	tasks[0].reserved_memory_bytes = UINT64_C(16) << 30;
+	tasks[0].inner_runs = 0; /* B began beside the task */
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 1, "B", 0, 125 * MILLI, 187500000 + 31250000);
+	cost_free(c);
+	runs[1].parent_run = "";
+}
+
 static uint64_t seed = 88172645463325252;
 
 static uint64_t any(uint64_t below)
@@ -304,7 +340,7 @@ static void random_bill(unsigned turn)
 	q.run = turn % 5 == 0 ? "r00" : NULL;
 	for (size_t i = 0; i < list.n; i++) {
 		r[i] = (struct lake_run){ .id = ids[i], .name = "n", .pipeline = i % 2 ? "p" : "", .host = hosts[any(3)],
-					  .boot_id = "b", .uid = any(3), .start_ns = T + any(3 * HOUR), .cpus = 1 + any(64) };
+					  .boot_id = "b", .parent_run = any(2) ? ids[any(12)] : "", .uid = any(3), .start_ns = T + any(3 * HOUR), .cpus = 1 + any(64) };
 		r[i].end_ns = any(4) ? r[i].start_ns + any(3 * HOUR) : 0;
 		r[i].memory_peak_bytes = any(UINT64_C(1) << 40);
 		r[i].totals.cpu_ns = any(100 * HOUR);
@@ -318,6 +354,7 @@ static void random_bill(unsigned turn)
 							   .start_ns = T + any(3 * HOUR),
 							   .cpu_ns = any(50 * HOUR),
 							   .rss_peak_bytes = any(UINT64_C(1) << 38),
+							   .inner_runs = any(2),
 							   .reserved_memory_bytes = any(3) ? 0 : any(UINT64_MAX),
 							   .reserved_gpus = any(3),
 							   .reserved_cpus = (double)any(100) };
@@ -381,7 +418,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_hand), cmocka_unit_test(test_price_change), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_no_figure), cmocka_unit_test(test_any_runs),
+		cmocka_unit_test(test_no_figure), cmocka_unit_test(test_within_a_request),
+		cmocka_unit_test(test_any_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -449,6 +449,7 @@ static void test_tasks(void **state)
 	assert_true(fabs(found->granted_cpus - 3.5) < 1e-9);
 	assert_int_equal(found->granted_memory_bytes, UINT64_C(5) << 30);
 	assert_int_equal(found->granted_gpus, 2);
+	assert_int_equal(found->inner_runs, 2);
 	assert_int_equal(found->end_ns - found->start_ns, 10 * SECOND);
 	assert_int_equal(found->totals.cpu_ns, 28 * SECOND); /* more than its record says: a process outlived it */
 	assert_int_equal(found->totals.processes, 7);

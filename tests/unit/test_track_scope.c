@@ -474,8 +474,11 @@ static void a_workflow_in_a_rule(void **state)
 	assert_ptr_equal(task_of(25), task_of(23));
 	assert_string_equal(fixture_image(&f, 25, 1)->step, "xargs: gzip");
 	assert_null(task_of(22));
+	assert_int_equal(task_of(21)->r.inner_runs, 1);
+	assert_int_equal(task_of(23)->r.inner_runs, 0);
 	assert_string_equal(fixture_image(&f, 31, 2)->task_id, "");
 	task = task_of(31);
+	assert_int_equal(task->r.inner_runs, 1);
 	assert_string_equal(task->run, run_of(20)->id);
 	assert_string_equal(task->state, "exited");
 	assert_int_equal(task->r.exit_code, 1);
@@ -547,6 +550,7 @@ static void a_workflow_in_a_rule_and_a_restart(void **state)
 	assert_int_equal(f.n_tasks, 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_string_equal(f.tasks[i].run, run);
+		assert_int_equal(f.tasks[i].r.inner_runs, 1);
 		if (f.tasks[i].r.root_upid.pid == 31) {
 			assert_string_equal(f.tasks[i].state, "exited");
 			assert_int_equal(f.tasks[i].r.exit_code, 2);
@@ -1050,6 +1054,8 @@ static void a_script_that_becomes_an_engine(void **state)
 	assert_string_equal(run_of_image(31, 2)->parent, run_of(21)->id);
 	assert_string_equal(run_of(21)->engine, "snakemake");
 	assert_string_equal(run_of(21)->job, "41");
+	assert_int_equal(task_of(31)->r.inner_runs, 1);
+	assert_int_equal(task_of(21)->r.inner_runs, 1);
 	assert_string_equal(run_of(41)->engine, "slurm");
 	a_minute_passes();
 	for (size_t i = 0; i < f.n_runs; i++)
@@ -1118,6 +1124,8 @@ static void jobs_that_an_engine_submits(void **state)
 	assert_true(task_of(31)->r.requested_cpus == 3);
 	assert_int_equal(task_of(31)->r.requested_memory_bytes, 64 << 20);
 	assert_string_equal(task_of(31)->granted_source, "");
+	assert_int_equal(task_of(31)->r.inner_runs, 1);
+	assert_int_equal(task_of(32)->r.inner_runs, 0);
 	assert_true(task_of(32)->r.requested_cpus == 0);
 	assert_int_equal(task_of(32)->r.requested_memory_bytes, 10 << 20);
 	assert_string_equal(task_of(32)->requested_source, "argv");

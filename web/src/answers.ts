@@ -47,7 +47,7 @@ export interface Shown {
 export interface Size { value: number; confidence: string; executions: number; rule: string }
 export interface Spread { min: number; median: number; max: number }
 export interface TuneTask {
-	task: string; executions: number; ended_well: number; failed: number; oom_killed: number; wall_s: Spread | null; cores: Spread | null;
+	task: string; executions: number; ended_well: number; failed: number; oom_killed: number; shares: number; wall_s: Spread | null; cores: Spread | null;
 	busy_cores: Spread | null; memory_bytes: Spread | null;
 	requested: { cpus: number | null; memory_bytes: number | null; walltime_s: number | null }; bound_by: string; bound_by_source: string;
 	ask_for: { cpus: Size | null; memory_bytes: Size | null; walltime_s: Size | null };
