@@ -141,7 +141,11 @@ struct analysis_execution {
 	uint64_t start_ns;
 	bool ok;      /* it ended well */
 	bool killed;  /* the kernel killed a process of it for its memory */
-	bool shares;  /* a run that began in it used what it asked for, too: its own use is no ground for a request */
+	/*
+	 * A run that began in it, or tasks of its job that ran beside it, used what it asked for, too: its own use is
+	 * no ground for a request.
+	 */
+	bool shares;
 	double wall_s, cpu_s, busy_cores, memory;
 	double input; /* bytes read */
 	double limit; /* bytes of memory: granted, else asked for, else at which it was killed; 0: not known */

@@ -47,8 +47,8 @@ const struct finding_kind finding_cpu_over_request = {
 	.measures = "CPU time by wall time and cores asked, of all executions of a task",
 	.unit = "1",
 	.guards = "jobs that ask for a whole machine, or get their memory by the core and need it; tasks that ask for a GPU, that waited "
-		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), that are serial, or in which "
-		  "another run began",
+		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), that are serial, in which "
+		  "another run began, or beside which tasks of their job ran",
 	.advice = "the cores that were busy in 95 % of the time and 15 % more",
 	.saving = "cores not needed, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,

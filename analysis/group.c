@@ -110,6 +110,7 @@ struct work {
 	const struct lake_sample **samples; /* by tool, then time */
 	struct analysis_edge *edges;
 	struct phase *phases;
+	char *shares; /* by task of the report: it shares what it asked for with others */
 	size_t n_samples;
 };
 
@@ -264,7 +265,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		.wall_s = wall,
 		.cpu_s = (double)t->totals.cpu_ns / 1e9,
 		.input = input_of(&t->totals),
-		.shares = t->inner_runs > 0,
+		.shares = w->shares[t - a->report->tasks],
 		.limit = (double)(t->granted_memory_bytes ? t->granted_memory_bytes : t->requested_memory_bytes),
 	};
 	double memory, limit = 0;
@@ -409,6 +410,49 @@ static struct analysis_group *group_new(const struct analysis *a, const struct w
 	return g;
 }
 
+/* "41", "41.0" and "41.1" are one job: a script and steps of it. */
+static int job_order(const struct lake_task *x, const struct lake_task *y)
+{
+	const size_t len = strcspn(x->job, "."), other = strcspn(y->job, ".");
+	const int order = strncmp(x->job, y->job, len < other ? len : other);
+
+	return order ? order : (len > other) - (len < other);
+}
+
+static int task_by_job(const void *a, const void *b)
+{
+	const struct lake_task *x = *(const struct lake_task *const *)a, *y = *(const struct lake_task *const *)b;
+	const int order = job_order(x, y);
+
+	return order ? order : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/*
+ * Runs that began in a task, and the ranks, steps and script of a job that run at once, share what was asked for: on a
+ * node SLURM_MEM_PER_NODE is the limit of all of them together.
+ */
+static void find_shares(const struct lake_report *r, const struct lake_task **tasks, char *shares)
+{
+	const struct lake_task *last = NULL; /* of those of the job that ends last */
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_tasks; i++) {
+		shares[i] = r->tasks[i].inner_runs > 0;
+		if (*r->tasks[i].job && r->tasks[i].start_ns)
+			tasks[n++] = &r->tasks[i];
+	}
+	if (n)
+		qsort(tasks, n, sizeof(*tasks), task_by_job);
+	for (size_t i = 0; i < n; i++) {
+		const bool same = last && job_order(last, tasks[i]) == 0;
+
+		if (same && (!last->end_ns || last->end_ns > tasks[i]->start_ns))
+			shares[last - r->tasks] = shares[tasks[i] - r->tasks] = 1;
+		if (!same || (last->end_ns && (!tasks[i]->end_ns || tasks[i]->end_ns > last->end_ns)))
+			last = tasks[i];
+	}
+}
+
 static int most_cpu_first(const void *a, const void *b)
 {
 	const struct analysis_group *x = *(const struct analysis_group *const *)a;
@@ -423,6 +467,7 @@ static int group_tasks(struct analysis *a, const struct work *w, const struct la
 {
 	const struct lake_report *r = a->report;
 
+	find_shares(r, tasks, w->shares);
 	for (size_t i = 0; i < r->n_tasks; i++)
 		tasks[i] = &r->tasks[i];
 	if (r->n_tasks)
@@ -454,6 +499,7 @@ int analysis_group_all(struct analysis *a)
 	const struct lake_task **tasks = calloc(r->n_tasks + 1, sizeof(const struct lake_task *));
 	struct work w = {
 		.samples = calloc(r->n_samples + 1, sizeof(const struct lake_sample *)),
+		.shares = calloc(r->n_tasks + 1, 1),
 		.n_samples = r->n_samples,
 	};
 	int rc = -ENOMEM;
@@ -464,7 +510,7 @@ int analysis_group_all(struct analysis *a)
 		w.edges = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
 		w.phases = calloc(most_edges(r, &w) + 1, sizeof(*w.phases));
 	}
-	if (tasks && w.edges && w.phases && a->groups && analysis_leaves_find(a) == 0) {
+	if (tasks && w.edges && w.phases && w.shares && a->groups && analysis_leaves_find(a) == 0) {
 		rc = group_tasks(a, &w, tasks);
 		a->whole = rc == 0 ? whole_new(a) : NULL;
 		rc = rc == 0 && !a->whole ? -ENOMEM : rc;
@@ -473,5 +519,6 @@ int analysis_group_all(struct analysis *a)
 	free(w.samples);
 	free(w.edges);
 	free(w.phases);
+	free(w.shares);
 	return rc;
 }

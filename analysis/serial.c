@@ -40,7 +40,7 @@ const struct finding_kind finding_serial = {
 	.unit = "1",
 	.guards = "a task that used more than 1.5 cores for a twentieth of its time, waited for CPUs more than a tenth of its CPU time, "
 		  "asks for a GPU, or is a job that asks for a whole machine or gets its memory by the core and needs it; a task in "
-		  "which another run began",
+		  "which another run began, or beside which tasks of its job ran",
 	.advice = "one core, or the program's own threads turned on",
 	.saving = "all cores but one, times the tasks' wall time",
 	.source = ANALYSIS_EXACT,

@@ -96,11 +96,11 @@ static int print_tasks(const struct paint *p, const struct analysis *analysis, c
 					     human_count(n - ROWS_MOST, rest)));
 	if (rc == 0 && n_shares)
 		rc = paint_taken(p, INK_DIM, "", 0,
-				 text_format("%s %s what %s asked for with runs that began in %s (skep runs --within %s): no cores and "
-					     "no memory to ask for follow from %s own use", human_count(n_shares, rest),
-					     n_shares == 1 ? "execution shares" : "executions share",
+				 text_format("%s %s what %s asked for with runs that began in %s (skep runs --within %s), or with tasks "
+					     "of %s job: no cores and no memory to ask for follow from %s own use",
+					     human_count(n_shares, rest), n_shares == 1 ? "execution shares" : "executions share",
 					     n_shares == 1 ? "it" : "they", n_shares == 1 ? "it" : "them", run,
-					     n_shares == 1 ? "its" : "their"));
+					     n_shares == 1 ? "its" : "their", n_shares == 1 ? "its" : "their"));
 	return rc;
 }
 

@@ -620,6 +620,21 @@ static void own(struct plan *p, double cores, double asked, uint64_t asked_mib)
 	}
 }
 
+/* Two tasks of 16 GiB that need 2, one after the other. Guard: they are ranks of a job at once, with 16 GiB in all. */
+static void ranks(struct plan *p)
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint64_t start_ms = p->guard ? i * 1000 : i * 300000;
+		struct lake_task *t = task(p, start_ms, start_ms + 300000, 1, 2000);
+
+		t->job = i ? "41.0" : "41";
+		t->requested_cpus = 1;
+		t->requested_memory_bytes = 16384 * MIB;
+	}
+	task(p, 0, 600000, 1, 2000)->job = "410"; /* another job */
+	p->reports->report.tasks[2].task = "other";
+}
+
 static void own_cores(struct plan *p)
 {
 	own(p, 3, 8, 0);
@@ -654,7 +669,8 @@ static void test_other_ways(void **state)
 		{ NULL, merge, true },		     { "cpu-over-request", own_cores, false },
 		{ NULL, own_cores, true },	     { "serial", own_core, false },
 		{ NULL, own_core, true },	     { "memory-over-request", own_memory, false },
-		{ NULL, own_memory, true },
+		{ NULL, own_memory, true },	     { "memory-over-request", ranks, false },
+		{ NULL, ranks, true },
 	};
 
 	(void)state;
