@@ -261,8 +261,7 @@ int analysis_new_with(const struct lake_report *r, const struct analysis_history
 	too_short = a->wall_s < a->gate_wall_s;
 	rc = analysis_group_all(a);
 	for (size_t i = 0; rc == 0 && i < a->n_groups; i++) {
-		a->reserved_core_s += fmax(a->groups[i]->requested_cpus * a->groups[i]->wall_sum_s,
-					   a->groups[i]->cpu_sum_s);
+		a->reserved_core_s += a->groups[i]->reserved_core_s;
 		rc = analysis_size_group(a, a->groups[i]);
 	}
 	rc = rc == 0 ? analysis_bound_gpus(a) : rc;

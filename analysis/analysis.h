@@ -148,6 +148,8 @@ struct analysis_execution {
 	bool shares;
 	double wall_s, cpu_s, busy_cores, memory;
 	double input; /* bytes read */
+	double asked_cpus, asked_memory, asked_walltime_s; /* as requested_cpus below, of this execution */
+	double largest; /* bytes, of its largest process */
 	double limit; /* bytes of memory: granted, else asked for, else at which it was killed; 0: not known */
 };
 
@@ -171,13 +173,12 @@ struct analysis_group {
 	double *cores;      /* on average */
 	double *busy_cores; /* in all but the busiest twentieth of the time */
 	double *memory;     /* the largest sum of peaks of processes that ran at once */
-	double largest_process; /* bytes, of all executions */
 	const struct lake_process *killed; /* the first that the kernel killed for its memory; NULL: none */
 	bool java; /* one of its processes is Java */
 	bool retried; /* its engine tries again: a second attempt was seen */
 	/* the largest that its tasks asked for, else were granted; 0: not known */
 	double requested_cpus, requested_memory, requested_walltime_s;
-	double memory_limit; /* bytes: the largest grant, else the largest request; 0: not known */
+	double reserved_core_s; /* what each asked for, or used if that is more, of all */
 	double wall_sum_s, cpu_sum_s, queue_sum_s, block_sum_s; /* of all, the failed ones as well */
 	struct analysis_waits waits;
 	enum analysis_bound bound;

@@ -9,32 +9,56 @@
 
 enum { WARN, NOTE };
 
+/* Of the executions that asked for cores, each with its own request: an engine may ask for more at each attempt. */
+struct asked {
+	size_t n;
+	double wall_s, cpu_s, core_s, spare_s; /* spare: beyond so many cores */
+};
+
+static struct asked sum_up(const struct analysis_group *g, double cores)
+{
+	struct asked sum = { 0 };
+
+	for (size_t i = 0; i < g->n_executions; i++) {
+		const struct analysis_execution *e = &g->executions[i];
+
+		if (e->asked_cpus <= 0)
+			continue;
+		sum.n++;
+		sum.wall_s += e->wall_s;
+		sum.cpu_s += e->cpu_s;
+		sum.core_s += e->asked_cpus * e->wall_s;
+		sum.spare_s += fmax(0, e->asked_cpus - cores) * e->wall_s;
+	}
+	return sum;
+}
+
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
 	for (size_t i = 0; i < a->n_groups; i++) {
 		const struct analysis_group *g = a->groups[i];
-		const double asked = g->requested_cpus, wall = g->wall_sum_s;
 		struct analysis_size size = analysis_size_cpus(g);
-		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
-		double saved;
+		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name };
+		struct asked asked;
 
 		size.value = size.value > 0 ? fmax(size.value, finding_cores_for_memory(g)) : 0;
-		saved = (asked - size.value) * wall;
-		if (asked <= 1 || !g->n_ok || g->n_shares || wall <= 0 || size.value <= 0 || size.value >= asked ||
-		    finding_is_serial(g))
+		asked = sum_up(g, size.value);
+		if (g->requested_cpus <= 1 || !g->n_ok || g->n_shares || asked.core_s <= 0 || size.value <= 0 ||
+		    asked.spare_s <= 0 || finding_is_serial(g))
 			continue;
-		f.value = g->cpu_sum_s / (wall * asked);
-		if (f.value >= thresholds[NOTE] || !analysis_worth(a, saved) || finding_whole_machine(a, g) ||
+		f.value = asked.cpu_s / asked.core_s;
+		if (f.value >= thresholds[NOTE] || !analysis_worth(a, asked.spare_s) || finding_whole_machine(a, g) ||
 		    finding_wants_gpu(g) || analysis_starved(g))
 			continue;
+		f.n = asked.n;
 		f.severity = f.value < thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
 		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
 		f.confidence = size.confidence;
-		f.saving.core_s = saved;
-		f.evidence = finding_text("used %.1f of %.0f cores on average (%.0f %%), and %.1f or fewer for 95 %% of the time, in "
+		f.saving.core_s = asked.spare_s;
+		f.evidence = finding_text("used %.1f of %.3g cores on average (%.0f %%), and %.1f or fewer for 95 %% of the time, in "
 					  "%zu %s",
-					  g->cpu_sum_s / wall, asked, f.value * 100, g->busy_cores[g->n_ok - 1], g->n,
-					  g->n == 1 ? "execution" : "executions");
+					  asked.cpu_s / asked.wall_s, asked.core_s / asked.wall_s, f.value * 100,
+					  g->busy_cores[g->n_ok - 1], f.n, f.n == 1 ? "execution" : "executions");
 		if (finding_add_ask(a, &f, g, ASK_CPUS, &size, "") != 0)
 			return -ENOMEM;
 	}
@@ -44,7 +68,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 const struct finding_kind finding_cpu_over_request = {
 	.id = "cpu-over-request",
 	.title = "more cores asked than used",
-	.measures = "CPU time by wall time and cores asked, of all executions of a task",
+	.measures = "CPU time by wall time and cores asked, of all executions of a task, each by its own request",
 	.unit = "1",
 	.guards = "jobs that ask for a whole machine, or get their memory by the core and need it; tasks that ask for a GPU, that waited "
 		  "for CPUs more than a tenth of their CPU time (their use is too small to size from), that are serial, in which "

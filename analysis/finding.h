@@ -144,6 +144,11 @@ int finding_add_take(struct analysis *, const struct finding *);
 enum finding_ask { ASK_CPUS, ASK_MEMORY, ASK_TIME };
 char *finding_ask(const char *engine, enum finding_ask, double value);
 /*
+ * The execution that ended well and used the largest share of the memory or the time (what) that it asked for itself:
+ * an engine may ask for more at each attempt.  NULL: none asked.
+ */
+const struct analysis_execution *finding_tightest(const struct analysis_group *, enum finding_ask what);
+/*
  * Adds the finding with the advice to ask for this size; then: how the sentence ends, such as ": short jobs start earlier".
  * Owns the evidence, as finding_add_take().
  */

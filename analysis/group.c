@@ -266,6 +266,9 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		.cpu_s = (double)t->totals.cpu_ns / 1e9,
 		.input = input_of(&t->totals),
 		.shares = w->shares[t - a->report->tasks],
+		.asked_cpus = lake_task_cpus(t),
+		.asked_memory = (double)lake_task_memory(t),
+		.asked_walltime_s = (double)t->requested_walltime_ns / 1e9,
 		.limit = (double)(t->granted_memory_bytes ? t->granted_memory_bytes : t->requested_memory_bytes),
 	};
 	double memory, limit = 0;
@@ -277,7 +280,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 		larger(&limit, p->oom_killed ? (double)p->oom_limit_bytes : 0);
 		g->killed = p->oom_killed && !g->killed ? p : g->killed;
 		g->java |= strcmp(p->tool, "java") == 0;
-		larger(&g->largest_process, memory_of(p));
+		larger(&e.largest, memory_of(p));
 		if (a->leaf[t->images[i]]) {
 			analysis_waits_add(&g->waits, p, a->end_ns);
 			analysis_stalls_add(&g->waits, a->report, p, a->end_ns);
@@ -288,10 +291,10 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	*net_bytes += (double)(t->totals.net_rx_bytes + t->totals.net_tx_bytes);
 	memory = concurrent_memory(a->report, t->images, t->n_images, w->edges);
 	memory = memory > 0 ? memory : (double)t->totals.rss_peak_bytes; /* the lake has no rows of its images */
-	larger(&g->requested_cpus, lake_task_cpus(t));
-	larger(&g->requested_memory, (double)lake_task_memory(t));
-	larger(&g->memory_limit, e.limit);
-	larger(&g->requested_walltime_s, (double)t->requested_walltime_ns / 1e9);
+	larger(&g->requested_cpus, e.asked_cpus);
+	larger(&g->requested_memory, e.asked_memory);
+	larger(&g->requested_walltime_s, e.asked_walltime_s);
+	g->reserved_core_s += fmax(e.asked_cpus * wall, e.cpu_s);
 	g->wall_sum_s += wall;
 	g->cpu_sum_s += (double)t->totals.cpu_ns / 1e9;
 	g->queue_sum_s += (double)t->totals.run_delay_ns / 1e9;

@@ -45,6 +45,24 @@ double finding_cores_for_memory(const struct analysis_group *g)
 	return fmin(g->requested_cpus, ceil(g->ask_memory.value / (g->requested_memory / g->requested_cpus)));
 }
 
+const struct analysis_execution *finding_tightest(const struct analysis_group *g, enum finding_ask what)
+{
+	const struct analysis_execution *most = NULL;
+	double share = 0;
+
+	for (size_t i = 0; i < g->n_executions; i++) {
+		const struct analysis_execution *e = &g->executions[i];
+		const double asked = what == ASK_MEMORY ? e->asked_memory : e->asked_walltime_s;
+		const double used = what == ASK_MEMORY ? e->memory : e->wall_s;
+
+		if (!e->ok || asked <= 0 || (most && used / asked <= share))
+			continue;
+		most = e;
+		share = used / asked;
+	}
+	return most;
+}
+
 bool analysis_starved(const struct analysis_group *g)
 {
 	return g->queue_sum_s > 0.1 * (g->cpu_sum_s + g->queue_sum_s) && g->queue_sum_s > 0.05 * g->wall_sum_s;

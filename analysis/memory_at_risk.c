@@ -18,33 +18,48 @@ static const struct lake_process *killed_outside(const struct analysis *a)
 	return NULL;
 }
 
+/* The execution with a limit whose largest process came closest to it; NULL: no limit is known. */
+static const struct analysis_execution *closest(const struct analysis_group *g)
+{
+	const struct analysis_execution *most = NULL;
+
+	for (size_t i = 0; i < g->n_executions; i++) {
+		const struct analysis_execution *e = &g->executions[i];
+
+		if (e->limit > 0 && (!most || e->largest * most->limit > most->largest * e->limit))
+			most = e;
+	}
+	return most;
+}
+
 static int of_group(struct analysis *a, const struct finding_kind *kind, const double *thresholds,
 		    const struct analysis_group *g)
 {
 	const struct analysis_size size = analysis_size_memory(g);
-	const double most = g->largest_process;
+	const struct analysis_execution *most = closest(g);
 	struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n_oom ? g->n_oom : g->n };
 	char peak[FINDING_NUMBER], most_had[FINDING_NUMBER], limit[FINDING_NUMBER], *ask;
 
 	f.process = g->killed;
-	f.value = g->memory_limit > 0 ? most / g->memory_limit : 0;
-	if (!g->n_oom && f.value < thresholds[WARN])
+	f.value = most ? most->largest / most->limit : 0;
+	if (!g->n_oom && (!most || f.value < thresholds[WARN]))
 		return 0;
 	f.severity = FINDING_WARN;
 	f.threshold = thresholds[WARN];
 	f.confidence = FINDING_HIGH;
 	for (size_t i = 0; i < g->n_executions; i++)
 		if (g->executions[i].killed)
-			f.saving.core_s += fmax(g->executions[i].cpu_s, g->requested_cpus * g->executions[i].wall_s);
+			f.saving.core_s += fmax(g->executions[i].cpu_s,
+						 g->executions[i].asked_cpus * g->executions[i].wall_s);
 	ask = finding_ask(g->engine, ASK_MEMORY, size.value);
 	if (f.process)
 		f.evidence = finding_text("the kernel killed %zu of %zu executions for their memory, at a limit of %s", g->n_oom,
 					  g->n, f.process->oom_limit_bytes
 							? finding_bytes((double)f.process->oom_limit_bytes, limit)
 							: "the machine's memory");
-	else
+	else if (most)
 		f.evidence = finding_text("its largest process held %s of the %s that it could have",
-					  finding_bytes(most, peak), finding_bytes(g->memory_limit, most_had));
+					  finding_bytes(most->largest, peak), finding_bytes(most->limit, most_had));
 	if (g->requested_memory > 0 && size.value <= 0)
 		f.advice = finding_text("ask for more memory; %s, so how much it needs is not known",
 					g->n_shares ? "others use what it asked for, too" : "no execution ended well");

@@ -26,19 +26,20 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		const struct analysis_group *g = a->groups[i];
 		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n_ok };
 		const struct analysis_size size = analysis_size_walltime(g);
+		const struct analysis_execution *most = finding_tightest(g, ASK_TIME);
 		char longest[FINDING_NUMBER], limit[FINDING_NUMBER];
 
-		if (!g->n_ok || g->requested_walltime_s <= thresholds[LIMIT] || size.value >= g->requested_walltime_s ||
+		if (!most || g->requested_walltime_s <= thresholds[LIMIT] || size.value >= g->requested_walltime_s ||
 		    is_interactive(a, g))
 			continue;
-		f.value = g->wall_s[g->n_ok - 1] / g->requested_walltime_s;
+		f.value = most->wall_s / most->asked_walltime_s;
 		if (f.value >= thresholds[NOTE])
 			continue;
 		f.severity = f.value <= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
 		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
 		f.confidence = size.confidence;
-		f.evidence = finding_text("took at most %s of %s, in %zu %s", finding_seconds(g->wall_s[g->n_ok - 1], longest),
-					  finding_seconds(g->requested_walltime_s, limit), g->n_ok,
+		f.evidence = finding_text("took at most %s of %s, in %zu %s", finding_seconds(most->wall_s, longest),
+					  finding_seconds(most->asked_walltime_s, limit), g->n_ok,
 					  g->n_ok == 1 ? "execution" : "executions");
 		if (finding_add_ask(a, &f, g, ASK_TIME, &size, ": short jobs start earlier") != 0)
 			return -ENOMEM;
@@ -49,7 +50,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 const struct finding_kind finding_walltime_over_request = {
 	.id = "walltime-over-request",
 	.title = "more time asked than taken",
-	.measures = "the longest wall time by the time asked, of the tasks of one name that ended well",
+	.measures = "the wall time by the time asked, of the execution of a task that ended well and came closest",
 	.unit = "1",
 	.guards = "limits of 15 minutes and less; tasks that did not end well; sessions, a shell's jobs, and steps that Slurm calls "
 		  "interactive",

@@ -635,6 +635,50 @@ static void ranks(struct plan *p)
 	p->reports->report.tasks[2].task = "other";
 }
 
+/*
+ * A retry of twenty-one asked for four times as much and used no more than the others. Guard: it alone did; each of the
+ * others needed nearly all that it asked for itself.
+ */
+static void attempts(struct plan *p, uint64_t cpus, uint64_t mib, uint64_t seconds)
+{
+	for (uint64_t i = 0; i <= 20; i++) {
+		const uint64_t times = p->guard && i < 20 ? 1 : 4;
+		struct lake_task *t = task(p, i * 40000, i * 40000 + 36000, 1.9, 950);
+
+		t->attempt = i < 20 ? 1 : 4;
+		t->requested_cpus = (double)(times * cpus);
+		t->requested_memory_bytes = times * mib * MIB;
+		t->requested_walltime_ns = times * seconds * REPORTS_S;
+	}
+}
+
+static void attempts_of_cores(struct plan *p)
+{
+	attempts(p, 2, 0, 0);
+}
+
+static void attempts_of_memory(struct plan *p)
+{
+	attempts(p, 0, 1200, 0);
+}
+
+static void attempts_of_time(struct plan *p)
+{
+	attempts(p, 0, 0, 50);
+	for (size_t i = 0; i < p->reports->report.n_tasks; i++)
+		p->reports->report.tasks[i].requested_walltime_ns *= 20; /* above 15 minutes */
+	for (size_t i = 0; i < p->reports->report.n_tasks; i++)
+		p->reports->report.tasks[i].end_ns = p->reports->report.tasks[i].start_ns + 720 * REPORTS_S;
+}
+
+/* One came within a twentieth of what it asked for. Guard: it asked for as much as the retry. */
+static void attempt_near_limit(struct plan *p)
+{
+	for (uint64_t i = 0; i < 2; i++)
+		task(p, i * 100000, i * 100000 + 9000, 1, 950)->requested_memory_bytes =
+			(i || p->guard ? 1300 : 1000) * MIB;
+}
+
 static void own_cores(struct plan *p)
 {
 	own(p, 3, 8, 0);
@@ -670,7 +714,11 @@ static void test_other_ways(void **state)
 		{ NULL, own_cores, true },	     { "serial", own_core, false },
 		{ NULL, own_core, true },	     { "memory-over-request", own_memory, false },
 		{ NULL, own_memory, true },	     { "memory-over-request", ranks, false },
-		{ NULL, ranks, true },
+		{ NULL, ranks, true },		     { "cpu-over-request", attempts_of_cores, false },
+		{ NULL, attempts_of_cores, true },   { "memory-over-request", attempts_of_memory, false },
+		{ NULL, attempts_of_memory, true },
+		{ "walltime-over-request", attempts_of_time, false }, { NULL, attempts_of_time, true },
+		{ "memory-at-risk", attempt_near_limit, false }, { NULL, attempt_near_limit, true },
 	};
 
 	(void)state;
