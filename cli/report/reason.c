@@ -96,6 +96,54 @@ bool reason_is_starter(const struct lake_process *p)
 	return p->wrapper;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* timeout(1), also as a link to busybox. */
+static bool is_timeout(const struct lake_process *p)
+{
+	return strcmp(base_of(*p->exe ? p->exe : p->comm), "timeout") == 0 ||
+	       (p->argv && p->argv[0] && strcmp(base_of(p->argv[0]), "timeout") == 0);
+}
+
+/* The DURATION of `timeout [OPTION]... DURATION COMMAND`; NULL: its arguments are not known. */
+static const char *timeout_duration(const struct lake_process *p)
+{
+	static const char *const with_value[] = { "-s", "--signal", "-k", "--kill-after" };
+	const char *const *at = p->argv && p->argv[0] ? p->argv + 1 : NULL;
+
+	while (at && *at && (*at)[0] == '-' && (*at)[1]) {
+		const char *option = *at++;
+
+		if (strcmp(option, "--") == 0)
+			break;
+		for (size_t i = 0; *at && i < sizeof(with_value) / sizeof(*with_value); i++)
+			if (strcmp(option, with_value[i]) == 0) {
+				at++;
+				break;
+			}
+	}
+	return at ? *at : NULL;
+}
+
+static char *timed_out(const struct lake_process *p, bool unicode)
+{
+	const char *duration = timeout_duration(p);
+	char *safe = duration ? text_safe(duration, unicode) : NULL, *text = NULL;
+	int n = -1;
+
+	if (safe)
+		n = asprintf(&text, "exit 124: timed out (timeout %s)", safe);
+	else if (!duration)
+		n = asprintf(&text, "exit 124: timed out");
+	free(safe);
+	return n < 0 ? NULL : text;
+}
+
 static char *oom_text(const struct lake_process *p, bool unicode)
 {
 	char limit[HUMAN_SIZE], peak[HUMAN_SIZE], name[REASON_SIGNAL_SIZE];
@@ -145,7 +193,11 @@ char *reason_text(const struct lake_process *p, bool unicode)
 		return oom_text(p, unicode);
 	if (p->signal)
 		return signal_text(p->signal, p->core_dumped);
-	if (p->exit_code == 126 && reason_is_starter(p))
+	if (p->exit_code == 124 && is_timeout(p))
+		return timed_out(p, unicode);
+	if (p->exit_code == 125 && is_timeout(p))
+		n = asprintf(&text, "exit 125 (timeout itself failed)");
+	else if (p->exit_code == 126 && reason_is_starter(p))
 		n = asprintf(&text, "exit 126 (found, but cannot be executed)");
 	else if (p->exit_code == 127 && reason_is_starter(p))
 		n = asprintf(&text, "exit 127 (command not found)");
@@ -226,6 +278,13 @@ char *reason_advice(const struct lake_process *p, bool unicode)
 		n = asprintf(&text, "%s",
 			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
 										: "look for the sender of this signal");
+	} else if (p->exit_code == 124 && is_timeout(p)) {
+		n = asprintf(&text, "give its command more time, or find out what the command waited for");
+	} else if (p->exit_code == 125 && is_timeout(p)) {
+		n = asprintf(&text, "its options or its duration are wrong: its message on stderr says which");
+	} else if (p->exit_code == 128 + SIGKILL && is_timeout(p)) {
+		n = asprintf(&text, "with -k or -s KILL it has killed its command, which took too long; else another "
+				    "process or the out-of-memory killer has");
 	} else if (p->exit_code == 127 && reason_is_starter(p)) {
 		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
 	} else if (p->exit_code == 126 && reason_is_starter(p)) {

@@ -70,6 +70,42 @@ static void exits(void **state)
 	check("exit 255", "exit 255", true);
 }
 
+static void timed_out(void **state)
+{
+	static const char *const argvs[][7] = {
+		{ "timeout", "30m", "bwa", "mem", NULL },
+		{ "timeout", "-k", "5", "--signal=KILL", "--foreground", "30m", NULL },
+		{ "/usr/bin/timeout", "-s", "INT", "-vp", "--", "30m", NULL },
+	};
+	static const char *const cut[] = { "timeout", "-k", NULL };
+
+	(void)state;
+	p->exit_code = 124;
+	check("exit 124", "exit 124", true); /* another program's own status */
+	p->exe = "/usr/bin/timeout";
+	p->wrapper = true;
+	for (size_t i = 0; i < sizeof(argvs) / sizeof(argvs[0]); i++) {
+		p->argv = argvs[i];
+		check("exit 124: timed out (timeout 30m)", "exit 124", true);
+	}
+	p->argv = cut;
+	check("exit 124: timed out", "exit 124", true);
+	p->argv = NULL;
+	check("exit 124: timed out", "exit 124", true);
+	p->exe = "/bin/busybox";
+	p->argv = argvs[0];
+	check("exit 124: timed out (timeout 30m)", "exit 124", true);
+	p->exe = "/usr/bin/timeout";
+	p->exit_code = 125;
+	check("exit 125 (timeout itself failed)", "exit 125", true);
+	p->exit_code = 126;
+	check("exit 126 (found, but cannot be executed)", "exit 126", true);
+	p->exit_code = 127;
+	check("exit 127 (command not found)", "exit 127", true);
+	p->exit_code = 137;
+	check("exit 137 (128 + SIGKILL)", "exit 137", true);
+}
+
 static void killed(void **state)
 {
 	(void)state;
@@ -168,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(exits, setup, teardown),
+		cmocka_unit_test_setup_teardown(timed_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(out_of_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_ended, setup, teardown),
