@@ -3,6 +3,7 @@
  * analysis/gpu_held_idle.c - finds GPUs that a process holds and does not use.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +45,25 @@ static enum minute minute_of(const struct lake_hour *h, unsigned m)
 }
 
 struct windows {
+	const struct sweep *sweep;
 	const double *thresholds;
 	struct sweep_finding f;
 };
+
+/* The part of the window in which the host is not reported as idle: that finding has the host's GPUs. */
+static double own_s(const struct sweep *s, const struct lake_host *h, uint64_t from_ns, uint64_t to_ns)
+{
+	double seconds = (double)(to_ns - from_ns) / 1e9;
+
+	for (size_t i = 0; i < s->n_idle; i++) {
+		const uint64_t from = from_ns > s->idle[i].from_ns ? from_ns : s->idle[i].from_ns;
+		const uint64_t to = to_ns < s->idle[i].to_ns ? to_ns : s->idle[i].to_ns;
+
+		if (s->idle[i].host == h && to > from)
+			seconds -= (double)(to - from) / 1e9;
+	}
+	return fmax(0, seconds);
+}
 
 static void add_window(struct windows *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -57,6 +74,7 @@ static void add_window(struct windows *w, uint64_t from_ns, uint64_t to_ns)
 		return;
 	f->n++;
 	f->seconds += seconds;
+	f->amount.gpu_s += own_s(w->sweep, f->host, from_ns, to_ns);
 	if (to_ns - from_ns > f->to_ns - f->from_ns) {
 		f->from_ns = from_ns;
 		f->to_ns = to_ns;
@@ -145,7 +163,7 @@ static int look_for(const struct sweep *s, struct sweep_finding *f, char **ret_h
 static int look_at(struct sweep *s, const struct finding_kind *kind, const double *thresholds,
 		   const struct lake_host *h, const struct lake_hour *hours, size_t n)
 {
-	struct windows w = { thresholds, { .kind = kind, .host = h, .threshold = thresholds[IDLE] } };
+	struct windows w = { s, thresholds, { .kind = kind, .host = h, .threshold = thresholds[IDLE] } };
 	struct sweep_finding *f = &w.f;
 	char total[FINDING_NUMBER], longest[FINDING_NUMBER], *holder;
 	bool served;
@@ -162,14 +180,14 @@ static int look_at(struct sweep *s, const struct finding_kind *kind, const doubl
 	}
 	f->value = (double)(f->to_ns - f->from_ns) / 1e9;
 	f->severity = f->value >= thresholds[CRITICAL] ? FINDING_WARN : FINDING_NOTE;
-	f->amount.gpu_s = f->seconds;
 	f->run = waste_last_run(s, h, f->from_ns);
 	f->subject = finding_text("%s", hours[0].item + strlen("gpu/"));
 	f->evidence =
-		finding_text("%s%s it and no kernel ran for %s%s%s%s", holder ? holder : "a process",
+		finding_text("%s%s it and no kernel ran for %s%s%s%s%s", holder ? holder : "a process",
 			     f->is_open ? " holds" : " held", finding_seconds(f->value, longest),
 			     f->n > 1 ? "; in all windows " : "", f->n > 1 ? finding_seconds(f->seconds, total) : "",
-			     f->is_open ? ", to the host's last record" : "");
+			     f->is_open ? ", to the host's last record" : "",
+			     f->amount.gpu_s < f->seconds ? "; the worth of the idle host has the GPU already" : "");
 	f->advice = finding_text("%s", f->is_open ? "end the process, or let it release the GPU while it waits"
 						  : "let the program release the GPU while it waits");
 	free(holder);
@@ -198,7 +216,7 @@ const struct finding_kind waste_gpu_held_idle = {
 	.unit = "s",
 	.guards = "gaps in the records; model servers and desktops; MIG instances count as their device",
 	.advice = "its release while the process waits",
-	.saving = "the GPU in these windows",
+	.saving = "the GPU in these windows, where no finding of the idle host has it already",
 	.source = ANALYSIS_SAMPLED,
 	.thresholds = {
 		[IDLE] = { "idle", 1800, "s", "gpu-pruner: 30 minutes" },

@@ -92,14 +92,15 @@ static bool is_told(const struct sweep *s, const struct lake_host *h, uint64_t f
 	return false;
 }
 
-static void add_window(const struct sweep *s, const struct lake_host *h, const struct gap *gap, uint64_t from_ns,
-		       uint64_t to_ns, double least_s, struct sweep_finding *f)
+/* 0 or -ENOMEM. */
+static int add_window(struct sweep *s, const struct lake_host *h, const struct gap *gap, uint64_t from_ns,
+		      uint64_t to_ns, double least_s, struct sweep_finding *f)
 {
 	const double seconds = to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 	double gpu_busy, gpu_s;
 
 	if (seconds < least_s || is_told(s, h, from_ns, to_ns))
-		return;
+		return 0;
 	waste_gpus(s, h, from_ns, to_ns, &gpu_busy, &gpu_s);
 	f->n++;
 	f->seconds += seconds;
@@ -112,14 +113,16 @@ static void add_window(const struct sweep *s, const struct lake_host *h, const s
 		f->run = gap->after;
 	}
 	f->is_open |= gap->is_last && waste_is_open(h, to_ns);
+	return waste_add_idle(s, h, from_ns, to_ns);
 }
 
-/* The parts of the gap in which the host was idle, by its hours. */
-static void look_at(const struct sweep *s, const struct lake_host *h, const struct lake_hour *hours, size_t n,
+/* The parts of the gap in which the host was idle, by its hours. 0 or -ENOMEM. */
+static int look_at(struct sweep *s, const struct lake_host *h, const struct lake_hour *hours, size_t n,
 		    const struct gap *gap, double least_s, double cores, struct sweep_finding *f)
 {
 	uint64_t from_ns = 0, to_ns = 0;
 	size_t low = 0, high = n;
+	int rc = 0;
 
 	while (low < high) { /* the first hour that ends in the gap */
 		const size_t middle = low + (high - low) / 2;
@@ -129,11 +132,11 @@ static void look_at(const struct sweep *s, const struct lake_host *h, const stru
 		else
 			high = middle;
 	}
-	for (size_t i = low; i < n && hours[i].first_ns < gap->to_ns; i++) {
+	for (size_t i = low; i < n && hours[i].first_ns < gap->to_ns && rc == 0; i++) {
 		const bool idle = is_idle(s, h, &hours[i], cores);
 
 		if (to_ns && (!idle || !waste_is_next(&hours[i - 1], &hours[i]))) {
-			add_window(s, h, gap, from_ns, to_ns, least_s, f);
+			rc = add_window(s, h, gap, from_ns, to_ns, least_s, f);
 			to_ns = 0;
 		}
 		if (!idle)
@@ -142,8 +145,7 @@ static void look_at(const struct sweep *s, const struct lake_host *h, const stru
 			from_ns = hours[i].first_ns > gap->from_ns ? hours[i].first_ns : gap->from_ns;
 		to_ns = hours[i].last_ns < gap->to_ns ? hours[i].last_ns : gap->to_ns;
 	}
-	if (to_ns)
-		add_window(s, h, gap, from_ns, to_ns, least_s, f);
+	return rc == 0 && to_ns ? add_window(s, h, gap, from_ns, to_ns, least_s, f) : rc;
 }
 
 static int add(struct sweep *s, const struct finding_kind *kind, double least_s, const struct lake_host *h,
@@ -185,7 +187,7 @@ static int sweep_host(struct sweep *s, const struct finding_kind *kind, const do
 	if (usual_s > least_s)
 		least_s = usual_s;
 	for (size_t i = 0; i < n && rc == 0; i++)
-		look_at(s, h, hours, n_hours, &gaps[i], least_s, thresholds[CORES], &f);
+		rc = look_at(s, h, hours, n_hours, &gaps[i], least_s, thresholds[CORES], &f);
 	free(gaps);
 	return rc == 0 && f.run ? add(s, kind, least_s, h, &f) : rc;
 }

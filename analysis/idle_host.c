@@ -43,16 +43,8 @@ static int add_window(struct sweep *s, const struct lake_host *h, const struct l
 	}
 	if (known_s < thresholds[WINDOW])
 		return 0;
-	if (s->n_idle == s->idle_room) {
-		const size_t room = s->idle_room ? 2 * s->idle_room : 64;
-		struct waste_window *grown = reallocarray(s->idle, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->idle = grown;
-		s->idle_room = room;
-	}
-	s->idle[s->n_idle++] = (struct waste_window){ h, from_ns, to_ns };
+	if (waste_add_idle(s, h, from_ns, to_ns) != 0)
+		return -ENOMEM;
 	waste_gpus(s, h, from_ns, to_ns, &gpu_busy, &gpu_s);
 	f->n++;
 	f->seconds += known_s;

@@ -31,12 +31,24 @@ double sweep_worth(const struct sweep_amount *a)
 	return (a->core_s + 0.13 * a->byte_s / GIB + 30 * a->gpu_s) / 3600;
 }
 
+/* "": not known. In a lake of one host, whose name no run says, the machine has none. */
+static const char *type_of(const struct sweep_input *in, const struct lake_host *h)
+{
+	for (size_t i = 0; in->claims && i < in->claims->n_machines; i++) {
+		const struct lake_machine *m = &in->claims->machines[i];
+
+		if (strcmp(m->host, h->name) == 0 || (!*m->host && in->usage->n_hosts == 1))
+			return m->instance_type;
+	}
+	return "";
+}
+
 /* By the price that the host had when the window began. */
-static void value_finding(const struct price_table *prices, struct sweep_finding *f)
+static void value_finding(const struct sweep_input *in, struct sweep_finding *f)
 {
 	const struct price_machine machine = {
 		.host = f->host->name,
-		.instance_type = "",
+		.instance_type = type_of(in, f->host),
 		.has = { .cores = (uint64_t)llround(f->host->cpus), .memory_kib = f->host->memory_bytes / 1024 },
 	};
 	const double amounts[PRICE_RESOURCES] = {
@@ -44,7 +56,7 @@ static void value_finding(const struct price_table *prices, struct sweep_finding
 		[PRICE_MEMORY] = f->amount.byte_s / 1024,
 		[PRICE_GPU] = f->amount.gpu_s * 1e9,
 	};
-	const struct price *price = price_find(prices, &machine, (int64_t)f->from_ns);
+	const struct price *price = price_find(in->prices, &machine, (int64_t)f->from_ns);
 	const struct price_capacity has = price ? price_capacity(price, &machine) : machine.has;
 
 	int64_t nano = 0;
@@ -213,6 +225,21 @@ int waste_add_take(struct sweep *s, const struct sweep_finding *f)
 	return 0;
 }
 
+int waste_add_idle(struct sweep *s, const struct lake_host *h, uint64_t from_ns, uint64_t to_ns)
+{
+	if (s->n_idle == s->idle_room) {
+		const size_t room = s->idle_room ? 2 * s->idle_room : 64;
+		struct waste_window *grown = reallocarray(s->idle, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->idle = grown;
+		s->idle_room = room;
+	}
+	s->idle[s->n_idle++] = (struct waste_window){ h, from_ns, to_ns };
+	return 0;
+}
+
 static int most_first(const void *x, const void *y)
 {
 	const struct sweep_finding *a = x, *b = y;
@@ -268,7 +295,7 @@ int sweep_new(const struct sweep_input *in, const struct analysis_setting *setti
 	}
 	for (size_t i = 0; i < s->n_findings && rc == 0; i++)
 		if (in->prices)
-			value_finding(in->prices, &s->findings[i]);
+			value_finding(in, &s->findings[i]);
 		else
 			s->findings[i].worth = sweep_worth(&s->findings[i].amount);
 	if (s->n_findings)

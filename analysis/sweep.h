@@ -11,6 +11,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/price.h"
+#include "lake/claims.h"
 #include "lake/usage.h"
 
 /* What an hour of a core, of a GiB of memory and of a GPU is worth, in one unit. */
@@ -34,6 +35,7 @@ struct sweep_input {
 	const struct lake_usage *usage;
 	const struct lake_pulses *pulses; /* NULL: none were asked for */
 	const struct price_table *prices; /* NULL: worth is in SWEEP_UNIT, else in the table's currency */
+	const struct lake_claims *claims; /* its machines: prices may be by their instance types; NULL: none is known */
 	const struct sweep_asks *asks;    /* NULL: findings lack that evidence */
 };
 

@@ -17,10 +17,15 @@ struct sweep {
 	const struct sweep_input *in;
 	struct sweep_finding *findings;
 	size_t n_findings, room;
-	struct waste_window *idle; /* of idle hosts: idle-after-run leaves these times out */
+	/*
+	 * Of hosts that idle-host or idle-after-run reports, with all that they have.  idle-after-run leaves those of
+	 * idle-host out; gpu-held-idle counts no GPU in them.
+	 */
+	struct waste_window *idle;
 	size_t n_idle, idle_room;
 };
 
+int waste_add_idle(struct sweep *, const struct lake_host *, uint64_t from_ns, uint64_t to_ns); /* 0 or -ENOMEM */
 /* Adds a copy and owns its texts, on failure too. 0 or -ENOMEM, also if one of the texts is NULL. */
 int waste_add_take(struct sweep *, const struct sweep_finding *);
 

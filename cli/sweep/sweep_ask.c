@@ -56,11 +56,18 @@ int sweep_look_at(struct lake *lake, const char *host, const struct analysis_set
 	if (last_ns)
 		rc = lake_pulses(lake, host, last_ns > PULSES_NS ? last_ns - PULSES_NS : 0, last_ns, &look->pulses, why,
 				 why_size);
+	if (rc == 0 && look->prices) {
+		const struct lake_claims_query now = { .since_ns = look->until_ns - 1, .until_ns = look->until_ns };
+
+		rc = lake_claims(lake, &now, &look->claims, why, why_size);
+	}
 	if (rc)
 		return rc;
-	in = (struct sweep_input) {
-		.usage = look->usage, .pulses = look->pulses, .prices = look->prices, .asks = &asks
-	};
+	in = (struct sweep_input) { .usage = look->usage,
+				    .pulses = look->pulses,
+				    .prices = look->prices,
+				    .claims = look->claims,
+				    .asks = &asks };
 	snprintf(why, why_size, "out of memory");
 	rc = sweep_new(&in, settings, n_settings, &look->sweep);
 	sweep_doubts(look->usage, look->until_ns, &look->doubts);
@@ -71,6 +78,7 @@ void sweep_look_free(struct sweep_look *look)
 {
 	sweep_free(look->sweep);
 	lake_pulses_free(look->pulses);
+	lake_claims_free(look->claims);
 	lake_usage_free(look->usage);
 	*look = (struct sweep_look){ 0 };
 }

@@ -17,6 +17,7 @@ struct sweep_look {
 	const char *unit;                 /* of a worth: the prices' currency, or SWEEP_UNIT */
 	struct lake_usage *usage;
 	struct lake_pulses *pulses;
+	struct lake_claims *claims; /* of a moment, for the machines; NULL: without prices */
 	struct sweep *sweep;
 	struct sweep_doubts doubts;
 };

@@ -284,6 +284,41 @@ static void test_prices(void **state)
 	}
 }
 
+/* A price by the instance type, which the probe identity reports: of a host with a run, and of one without. */
+static void test_price_of_a_type(void **state)
+{
+	struct of_machine {
+		struct skep_str type;
+	} machine = { skep_mock_text("m5.4xlarge") };
+	static const struct skep_field fields[] = {
+		SKEP_FIELD(struct of_machine, type, "host.type", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+	};
+	static const struct skep_stream identity = {
+		.size = sizeof(identity), .field_size = sizeof(fields[0]), .name = "host.identity",
+		.record_size = sizeof(machine), .n_fields = 1, .fields = fields,
+	};
+	const struct price by_type = { .name = "m5", .instance_type = "m5.*", .until_ns = PRICE_ALWAYS,
+				       .hour = { PRICE_NANO } };
+
+	(void)state;
+	skep_mock_batch_add(batch(), &identity, NULL, SECOND, &machine, NULL);
+	hours(0, 40, 0.01);
+	for (size_t i = 0; i < 2; i++) {
+		struct price_table *table = price_table_new("EUR");
+		const struct sweep_finding *f;
+
+		assert_non_null(table);
+		assert_int_equal(price_table_add(table, &by_type), 0);
+		prices = table;
+		f = one(40, "idle-host", 0, 40);
+		prices = NULL;
+		price_table_free(table);
+		assert_false(f->unpriced);
+		near(f->worth, 40 * 16);
+		run("r1", 0, 40); /* it names the host */
+	}
+}
+
 static void test_idle_host_at_night(void **state)
 {
 	const struct sweep_finding *f;
@@ -511,6 +546,43 @@ static void test_gpu_held(void **state)
 	assert_non_null(strstr(f->evidence, "train.py holds it"));
 }
 
+static double gpu_hours(const char *kind)
+{
+	for (size_t i = 0; i < n_found; i++)
+		if (strcmp(found[i].kind->id, kind) == 0)
+			return found[i].amount.gpu_s / 3600;
+	fail_msg("no %s", kind);
+	return 0;
+}
+
+/* The finding of an idle host has its GPUs: the process that holds one is reported, and what it holds counts once. */
+static void test_gpu_of_idle_host(void **state)
+{
+	(void)state;
+	hours(0, 10, 4);
+	samples(0, 10, "", "postgres", 4, 4);
+	hours(10, 40, 0.01);
+	gpu(0, 40, 0, true);
+	sweep(40);
+	assert_int_equal(n_found, 2);
+	near(gpu_hours("idle-host"), 30);
+	near(gpu_hours("gpu-held-idle"), 10);
+}
+
+static void test_gpu_after_run(void **state)
+{
+	(void)state;
+	run("r1", 0, 2);
+	hours(0, 2, 8);
+	samples(0, 2, "r1", "bwa mem", 8, 1);
+	hours(2, 12, 0.01);
+	gpu(0, 12, 0, true);
+	sweep(12);
+	assert_int_equal(n_found, 2);
+	near(gpu_hours("idle-after-run"), 10);
+	near(gpu_hours("gpu-held-idle"), 2);
+}
+
 static void test_gpu_not_held(void **state)
 {
 	(void)state;
@@ -657,6 +729,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_idle_host),
 		T(test_prices),
+		T(test_price_of_a_type),
 		T(test_idle_host_at_night),
 		T(test_not_idle_host),
 		T(test_shared_name),
@@ -667,6 +740,8 @@ int main(void)
 		T(test_not_orphan_container),
 		T(test_leftover),
 		T(test_gpu_held),
+		T(test_gpu_of_idle_host),
+		T(test_gpu_after_run),
 		T(test_gpu_not_held),
 		T(test_stuck),
 		T(test_order),
