@@ -142,8 +142,8 @@ struct analysis_execution {
 	bool ok;      /* it ended well */
 	bool killed;  /* the kernel killed a process of it for its memory */
 	/*
-	 * A run that began in it, or tasks of its job that ran beside it, used what it asked for, too: its own use is
-	 * no ground for a request.
+	 * A run that began in it, or tasks of its job that ran beside it, used a part of its request: its own use is no
+	 * ground for another request.
 	 */
 	bool shares;
 	double wall_s, cpu_s, busy_cores, memory;

@@ -26,8 +26,8 @@ struct claimant {
 	uint64_t tasks_core_ns;
 	double tasks_kib_s;                        /* if each task had held its peak all the time */
 	/*
-	 * The outermost task around the run that asked for the resource: whatever the run uses or asks for is in that
-	 * task's request. NULL: none.
+	 * The outermost task around the run that asked for the resource: the run's use and the run's requests are parts
+	 * of that task's request. NULL: none.
 	 */
 	const struct lake_claims_task *holder[PRICE_RESOURCES];
 	const struct lake_claims_part *shares;     /* CPU time by tool or label */
@@ -500,8 +500,8 @@ static int claim_run(struct costing *c, struct claimant *of, const struct segmen
 }
 
 /*
- * A run that began in a task with a request uses what that task holds. Its own tasks' requests hold nothing more, and
- * what it uses is no part of the task's request that is unused.
+ * A run that began in a task with a request uses what that task holds. The requests of the run's tasks hold nothing
+ * more, and of the outer task's request that part is unused which the run did not use either.
  */
 static void hold_claims(struct costing *c, const struct segment *s)
 {

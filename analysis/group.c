@@ -110,7 +110,7 @@ struct work {
 	const struct lake_sample **samples; /* by tool, then time */
 	struct analysis_edge *edges;
 	struct phase *phases;
-	char *shares; /* by task of the report: it shares what it asked for with others */
+	char *shares; /* by task of the report: it shares its request with others */
 	size_t n_samples;
 };
 
@@ -431,8 +431,8 @@ static int task_by_job(const void *a, const void *b)
 }
 
 /*
- * Runs that began in a task, and the ranks, steps and script of a job that run at once, share what was asked for: on a
- * node SLURM_MEM_PER_NODE is the limit of all of them together.
+ * A task shares its request with a run that began in it. The ranks, steps and script of a job that run at once share
+ * one request: on a node SLURM_MEM_PER_NODE is the limit of all of them together.
  */
 static void find_shares(const struct lake_report *r, const struct lake_task **tasks, char *shares)
 {

@@ -62,7 +62,7 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 					  finding_bytes(most->largest, peak), finding_bytes(most->limit, most_had));
 	if (g->requested_memory > 0 && size.value <= 0)
 		f.advice = finding_text("ask for more memory; %s, so how much it needs is not known",
-					g->n_shares ? "others use what it asked for, too" : "no execution ended well");
+					g->n_shares ? "others use its request, too" : "no execution ended well");
 	else if (g->requested_memory > 0)
 		f.advice = ask ? finding_text("ask for %s (%s)", ask, size.rule) : NULL;
 	else
