@@ -462,11 +462,16 @@ int collector_start(struct collector *c, struct diag *diag)
 	return 0;
 }
 
-void collector_flush(struct collector *c)
+void collector_flush_probes(struct collector *c)
 {
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		if (((struct instance_data *)inst->extra)->probe && inst->state == INSTANCE_RUNNING)
 			instance_flush(inst);
+}
+
+void collector_flush(struct collector *c)
+{
+	collector_flush_probes(c);
 	if (c->delivery)
 		delivery_flush(c->delivery);
 }

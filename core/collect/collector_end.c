@@ -128,24 +128,61 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 	collector_fast(c);
 }
 
+/*
+ * Reads what the probes have about all runs that are ending.  A flush may be a pass over all sockets and cgroups of the
+ * host: each end causes one at its begin, one with each sweep for which it asks, and one when all figures have arrived.
+ * In all other turns the life-cycle probes read their rings, and the others emit what they have about ended processes.
+ * Returns whether it has flushed all probes.
+ */
+static bool read_for_endings(struct collector *c)
+{
+	bool waits = false, flush = false;
+
+	for (struct ending *e = c->endings; e; e = e->next) {
+		if (e->closed)
+			continue;
+		waits = true;
+		flush |= !e->flushed;
+		e->flushed = true;
+	}
+	if (flush) {
+		collector_flush_probes(c);
+	} else if (waits) {
+		collector_flush_lifecycle(c);
+		collector_drain(c);
+	}
+	return flush;
+}
+
+static bool wants_sweep(const struct collector *c, const struct ending *e, uint64_t now_ns)
+{
+	const bool alone = c->options.runs_only;
+
+	return !e->closed && now_ns - e->began_ns >= (alone ? SWEEP_FIRST_NS : ZOMBIES_NS) &&
+	       now_ns - e->asked_ns >= (alone ? SWEEP_EVERY_NS : SWEEP_HOST_NS);
+}
+
 /* Whether all processes of the run have reported their figures, or the collector has waited long enough. */
-static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
+static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns, bool flushed)
 {
 	uint64_t elapsed = now_ns - e->began_ns;
 	size_t pending;
 
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
-		if (((struct instance_data *)inst->extra)->probe && inst->state == INSTANCE_RUNNING)
-			instance_flush(inst);
 	/* On a whole host a live member keeps its run, so it makes no difference whether a sweep has seen it. */
 	pending = track_run_pending(c->track, e->run, elapsed >= ZOMBIES_NS, c->options.runs_only ? e->began_ns : 0);
-	if (pending == 0 || elapsed >= FINALS_NS)
-		return true;
-	if (elapsed >= (c->options.runs_only ? SWEEP_FIRST_NS : ZOMBIES_NS) &&
-	    now_ns - e->asked_ns >= (c->options.runs_only ? SWEEP_EVERY_NS : SWEEP_HOST_NS) && !collector_sweeping(c)) {
-		e->asked_ns = now_ns;
-		collector_sweep(c);
+	if (pending == 0 || elapsed >= FINALS_NS) {
+		/* else the next turn flushes; a run alone has a last sample instead */
+		e->flushed = c->options.runs_only || (flushed && e->flushed);
+		return e->flushed;
 	}
+	if (!wants_sweep(c, e, now_ns) || collector_sweeping(c))
+		return false;
+	for (struct ending *other = c->endings; other; other = other->next)
+		if (wants_sweep(c, other, now_ns)) { /* one sweep for all of them */
+			other->asked_ns = now_ns;
+			other->flushed = false;
+		}
+	collector_sweep(c);
 	return false;
 }
 
@@ -270,12 +307,13 @@ static void on_spool_ended(void *arg)
 static void step_endings(struct collector *c, bool hurry)
 {
 	struct ending **at = &c->endings;
+	bool flushed = !hurry && read_for_endings(c);
 
 	while (*at) {
 		struct ending *e = *at;
 		uint64_t now_ns = clock_boot_ns();
 
-		if (!e->closed && (hurry || (run_settled(c, e, now_ns) && run_sampled_last(c, e))))
+		if (!e->closed && (hurry || (run_settled(c, e, now_ns, flushed) && run_sampled_last(c, e))))
 			run_close(c, e);
 		if (e->closed && now_ns < e->began_ns)
 			now_ns = e->began_ns; /* closed just now: the time of the sinks begins */

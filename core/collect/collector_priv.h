@@ -46,6 +46,7 @@ struct ending {
 	struct ending *next;
 	struct run *run;         /* a reference; NULL: no such run, or its record has left */
 	uint64_t began_ns, asked_ns; /* asked: when the collector last requested a sweep */
+	bool flushed;            /* false: the next turn flushes every probe */
 	uint64_t last_id;        /* the sinks must acknowledge batches up to this one */
 	bool sampled;            /* the collector has requested the last sample of every probe */
 	bool closed;             /* the record has left; the collector waits for the sinks */
@@ -272,6 +273,7 @@ void collector_detail_record(struct collector *, struct skep_instance *, const s
 void collector_detail_over(struct collector *, uint64_t id, const char *why);
 void collector_drain(struct collector *); /* lets the records of ended processes leave */
 void collector_flush_lifecycle(struct collector *); /* drains the life-cycle probes now */
+void collector_flush_probes(struct collector *);    /* flushes all probes */
 void collector_details_tick(struct collector *, uint64_t now_ns); /* ends the details whose time or run is over */
 /* at each sample: marks processes that joined their run otherwise than by fork */
 void collector_details_members(struct collector *);

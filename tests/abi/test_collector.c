@@ -429,6 +429,105 @@ static void those_alive_at_the_end(void **state)
 	json_decref(all);
 }
 
+static struct {
+	const struct skep_plugin *lifecycle, *other; /* as the plugins are */
+	unsigned lifecycle_flushes, other_flushes, other_drains;
+} counted;
+
+static void count_lifecycle_flush(struct skep_instance *inst, void *state)
+{
+	(void)inst;
+	(void)state;
+	counted.lifecycle_flushes++;
+}
+
+static void count_other_flush(struct skep_instance *inst, void *state)
+{
+	(void)inst;
+	(void)state;
+	counted.other_flushes++;
+}
+
+static void count_other_drain(struct skep_instance *inst, void *state)
+{
+	(void)inst;
+	(void)state;
+	counted.other_drains++;
+}
+
+static struct plugin *plugin_of(const char *name)
+{
+	for (const struct skep_instance *inst = collector_instances(t.collector); inst; inst = inst->next)
+		if (strcmp(inst->name, name) == 0)
+			return (struct plugin *)(uintptr_t)inst->plugin;
+	fail();
+	return NULL;
+}
+
+static void count_done(void *arg)
+{
+	if (++*(unsigned *)arg == 8)
+		t.run_done = true;
+}
+
+/* Eight runs wait for a zombie each: skepd reads its probes once a turn, not once for each run. */
+static void many_runs_that_end_slowly(void **state)
+{
+	struct skep_plugin lifecycle, other;
+	struct plugin *fake, *detail;
+	char id[8], text[2048] = "";
+	unsigned done = 0;
+	json_t *all;
+
+	(void)state;
+	for (int pid = 100; pid < 108; pid++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "0 live pid=%d start=0 parent=1 exe=/bin/sh\n%s", pid,
+			 pid == 107 ? "0 sweep_begin\n0 sweep_end complete=1\n" : "");
+	for (int pid = 200; pid < 208; pid++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "60s fork pid=%d parent=%d\n60s live pid=%d parent=%d flags=1\n", pid, pid - 100, pid, pid - 100);
+	script(text);
+	assert_int_equal(make(false, "{ \"plugin\": \"detail\" }, " PROBE, SINK), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	fake = plugin_of("fake");
+	detail = plugin_of("detail");
+	memset(&counted, 0, sizeof(counted));
+	counted.lifecycle = fake->desc;
+	counted.other = detail->desc;
+	lifecycle = *fake->desc;
+	lifecycle.flush = count_lifecycle_flush;
+	other = *detail->desc;
+	other.flush = count_other_flush;
+	other.drain = count_other_drain;
+	run_for(50);
+	fake->desc = &lifecycle;
+	for (int pid = 100; pid < 108; pid++) {
+		snprintf(id, sizeof(id), "r%d", pid);
+		begin(id, pid);
+	}
+	fake->desc = counted.lifecycle;
+	collector_flush(t.collector); /* the zombies begin */
+	fake->desc = &lifecycle;
+	detail->desc = &other;
+	counted.lifecycle_flushes = 0;
+	for (int pid = 100; pid < 108; pid++) {
+		snprintf(id, sizeof(id), "r%d", pid);
+		collector_run_end(t.collector, id, 0, NULL, NULL, count_done, &done);
+	}
+	support_loop_until(&t.loop, &t.run_done);
+	fake->desc = counted.lifecycle;
+	detail->desc = counted.other;
+	/* one flush when the ends begin, one after each sweep; a turn at which no probe is flushed drains once */
+	assert_in_range(counted.other_flushes, 1, 8);
+	assert_true(counted.other_drains > 0);
+	assert_in_range(counted.lifecycle_flushes, 1, counted.other_flushes + counted.other_drains);
+	stop(1000000000);
+	all = written("out");
+	assert_int_equal(count(all, "run"), 16);
+	json_decref(all);
+}
+
 static void the_whole_host(void **state)
 {
 	json_t *all;
@@ -495,6 +594,7 @@ int main(void)
 		TEST(what_cannot_open),
 		TEST(those_alive_at_the_end),
 		TEST(the_whole_host),
+		TEST(many_runs_that_end_slowly),
 		TEST(odd_calls),
 	};
 
