@@ -117,7 +117,7 @@ int on_complete(__u64 *ctx)
 	void *part = its->part;
 	__u32 bytes = ctx[2], left = rq->__data_len;
 	__u64 now, begun, latency = 0, service = 0, key = 0, address, cgroup = 0;
-	__u64 op, by = IO_BY_UNKNOWN, issuer = IO_DIRECT, seen, any;
+	__u64 op, by = IO_BY_UNKNOWN, issuer = IO_DIRECT, seen, any, whole;
 	__u32 pid;
 	struct io_device *d;
 	struct io_done *detail;
@@ -172,22 +172,24 @@ int on_complete(__u64 *ctx)
 		ADD(d->counted[by & 3], bytes);
 	if ((__u32)ctx[1])
 		ADD(d->errors, 1);
-	if (bytes < left)
-		return 0;
-	now = bpf_ktime_get_ns();
-	skep_unattended_at(now, SKEP_KEPT_UNCOUNTED); /* the next request finds the programs asleep */
-	begun = rq->start_time_ns;
-	if (begun && begun < now)
-		latency = now - begun;
-	begun = rq->io_start_time_ns;
-	if (begun && begun < now)
-		service = now - begun;
-	SKEP_HIDE(latency, any);
-	SKEP_HIDE(service, any);
-	add_device(d, bytes, latency, service);
+	whole = bytes >= left;
+	if (whole) {
+		now = bpf_ktime_get_ns();
+		skep_unattended_at(now, SKEP_KEPT_UNCOUNTED); /* the next request finds the programs asleep */
+		begun = rq->start_time_ns;
+		if (begun && begun < now)
+			latency = now - begun;
+		begun = rq->io_start_time_ns;
+		if (begun && begun < now)
+			service = now - begun;
+		SKEP_HIDE(latency, any);
+		SKEP_HIDE(service, any);
+		add_device(d, bytes, latency, service);
+	}
+	SKEP_HIDE(whole, any);
 
 	if (by == IO_BY_PROCESS) {
-		add_process(pid, s.start_ns, op, bytes, latency);
+		add_process(pid, s.start_ns, op, bytes, latency, whole);
 		cgroup = s.cgroup_id;
 	} else if (by != IO_BY_EXCLUDED) {
 		cgroup = writer_of(bio);
@@ -196,7 +198,9 @@ int on_complete(__u64 *ctx)
 	SKEP_HIDE(cgroup, any);
 	SKEP_HIDE(issuer, any);
 	if (by != IO_BY_EXCLUDED)
-		add_cgroup(cgroup, issuer, op, bytes, latency);
+		add_cgroup(cgroup, issuer, op, bytes, latency, whole);
+	if (!whole)
+		return 0;
 	detail = done_of(address);
 	if (!detail)
 		return 0;

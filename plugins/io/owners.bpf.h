@@ -56,20 +56,21 @@ static __always_inline struct io_process *process_of(__u32 pid, __u64 start_ns)
 	return p;
 }
 
-static __always_inline void add_process(__u32 pid, __u64 start_ns, __u32 op, __u32 bytes, __u64 latency)
+/* done: 1: the request is complete; 0: a part of it, which has no latency */
+static __always_inline void add_process(__u32 pid, __u64 start_ns, __u32 op, __u32 bytes, __u64 latency, __u64 done)
 {
 	struct io_process *p = process_of(pid, start_ns);
 
 	if (!p || op >= IO_OPS)
 		return;
-	ADD(p->operations[op], 1);
+	ADD(p->operations[op], done);
 	ADD(p->bytes[op], bytes);
 	ADD(p->latency_ns[op], latency);
 	if (latency > p->latency_max_ns)
 		p->latency_max_ns = latency;
 }
 
-static __always_inline void add_cgroup(__u64 id, __u32 issuer, __u32 op, __u32 bytes, __u64 latency)
+static __always_inline void add_cgroup(__u64 id, __u32 issuer, __u32 op, __u32 bytes, __u64 latency, __u64 done)
 {
 	struct io_cgroup_key key = { .id = id, .op = op, .issuer = issuer };
 	struct io_cgroup *c = bpf_map_lookup_elem(&cgroups, &key);
@@ -83,7 +84,7 @@ static __always_inline void add_cgroup(__u64 id, __u32 issuer, __u32 op, __u32 b
 		COUNT(cgroups_full);
 		return;
 	}
-	ADD(c->operations, 1);
+	ADD(c->operations, done);
 	ADD(c->bytes, bytes);
 	ADD(c->latency_ns, latency);
 }
