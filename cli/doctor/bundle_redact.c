@@ -137,6 +137,46 @@ static void know_value(struct bundle_redact *r, const char *text, bool file)
 	diag_clear(&ignored);
 }
 
+/* Remembers what a text names: "env:NAME"; in a header or a property also "Name: env:NAME", "name=file:PATH". */
+static void know_reference(struct bundle_redact *r, const char *text)
+{
+	const char *value = text + strcspn(text, ":=");
+
+	value += strspn(value, ":= \t");
+	if (strncmp(text, "env:", 4) == 0)
+		know_value(r, text, false);
+	else if (strncmp(value, "env:", 4) == 0)
+		know_value(r, value, false);
+	else if (strncmp(value, "file:", 5) == 0)
+		know_value(r, value + 5, true);
+}
+
+static bool ends(const char *text, const char *end)
+{
+	size_t n = strlen(text), len = strlen(end);
+
+	return n >= len && strcmp(text + n - len, end) == 0;
+}
+
+/* A plugin need not mark an option as secret that only names a variable or a file. */
+static void know_references(struct bundle_redact *r, const json_t *entry)
+{
+	const char *key, *text;
+	json_t *value, *item;
+	size_t i;
+
+	json_object_foreach((json_t *)(uintptr_t)entry, key, value) {
+		text = json_string_value(value);
+		if (text)
+			know_reference(r, text);
+		if (text && *text == '/' && (ends(key, "token_file") || ends(key, "password_file")))
+			know_value(r, text, true);
+		json_array_foreach(value, i, item)
+			if (json_is_string(item))
+				know_reference(r, json_string_value(item));
+	}
+}
+
 static const struct skep_plugin *descriptor(const char *const *dirs, const char *name)
 {
 	struct plugin *plugin = NULL;
@@ -197,8 +237,10 @@ static void blank_config(struct bundle_redact *r, const char *const *dirs)
 
 	know_all_urls(r, r->config);
 	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
-		json_array_foreach(json_object_get(r->config, lists[k]), i, entry)
+		json_array_foreach(json_object_get(r->config, lists[k]), i, entry) {
+			know_references(r, entry);
 			blank_entry(r, dirs, entry);
+		}
 }
 
 static char *errors_text(const struct diag *diag)

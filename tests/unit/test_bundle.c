@@ -109,6 +109,32 @@ static void test_redact(void **state)
 	bundle_redact_free(r);
 }
 
+static void test_references(void **state)
+{
+	FILE *file = fopen(path_of("key"), "w");
+	struct bundle_redact *r;
+
+	(void)state;
+	fputs("planted-file\n", file);
+	fclose(file);
+	file = fopen(path_of("bearer"), "w");
+	fputs("planted-bearer\n", file);
+	fclose(file);
+	file = fopen(path_of("references.conf"), "w");
+	fprintf(file,
+		"{ \"sinks\": [ { \"plugin\": \"nosuchplugin\", \"password_file\": \"env:SKEP_TEST_PASSWORD\",\n"
+		"\"token_file\": \"%s/bearer\", \"headers\": [ \"X-A: env:SKEP_TEST_HEADER\", \"b=file:%s/key\" ] } ] }\n",
+		folder, folder);
+	fclose(file);
+	setenv("SKEP_TEST_PASSWORD", "planted-password", 1);
+	setenv("SKEP_TEST_HEADER", "planted-header", 1);
+	r = bundle_redact_new(path_of("references.conf"), 0);
+	assert_non_null(r);
+	assert_int_equal(bundle_redact_known(r), 4);
+	assert_redacted(r, "planted-password planted-header planted-file planted-bearer", "*** *** *** ***");
+	bundle_redact_free(r);
+}
+
 static void test_no_config(void **state)
 {
 	struct bundle_redact *r = bundle_redact_new(path_of("nosuchfile"), 0);
@@ -162,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_archive),	  cmocka_unit_test(test_archive_name), cmocka_unit_test(test_redact),
-		cmocka_unit_test(test_no_config), cmocka_unit_test(test_output),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_no_config), cmocka_unit_test(test_output),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
