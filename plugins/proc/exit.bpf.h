@@ -69,6 +69,8 @@ static __always_inline int exited(__u64 *ctx)
 	if (rec.sums.cpu_ns)
 		sums_add_gone_threads(&rec.sums, sig, p->tgid);
 	sums_add_own(&rec.sums, p);
+	if (p->pid != p->tgid) /* the leader ended before: until it is reaped, signal_struct lacks its counters */
+		sums_add_own(&rec.sums, leader);
 	rec.status = wait_status(leader, sig);
 	rec.maxrss_pages = sig->maxrss;
 	rec.cgroup_id = node->id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/exact/pids.c - what the programs of "proc" keep by pid, on the live kernel, when another task gets the pid.
+ * tests/exact/pids.c - what the programs of "proc" keep by pid, on the live kernel, when another task gets the pid; and
+ * the totals in the record of an end.
  *
  * A kernel thread has the verdict of the thread that made it, and not of a process that had its pid before. Of a task
  * whose second program the kernel skipped (plugins/proc/skipped.bpf.h) no entry stays: the test makes the entries that
@@ -9,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <skep/mock.h>
 #include <skep/rules.h>
@@ -177,6 +179,66 @@ static void skipped(void)
 	check(left == 0, "entries of a task that is freed", pid, left);
 }
 
+/* ---- ends ------------------------------------------------------------------------------ */
+
+static pid_t ended;
+static uint64_t ended_cpu_ns;
+
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *data)
+{
+	(void)inst;
+	(void)time_ns;
+	if (stream == STREAM_EXIT && who->pid == (uint32_t)ended)
+		ended_cpu_ns = ((const struct skep_process_exit *)data)->counters.cpu_ns;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Ends after the first thread, of which it waits to be a zombie. */
+static void *outlives(void *arg)
+{
+	char state = ' ';
+
+	(void)arg;
+	while (state != 'Z') {
+		FILE *f = fopen("/proc/self/stat", "re");
+
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = ' ';
+		if (f)
+			fclose(f);
+		nap();
+	}
+	return NULL;
+}
+
+/* The record of an end has the CPU time of a first thread that ended before the last one. */
+static void first_thread(void)
+{
+	pid_t pid = fork();
+	pthread_t thread;
+
+	if (pid == 0) {
+		if (pthread_create(&thread, NULL, outlives, NULL))
+			_exit(1);
+		while (cpu_ns() < 100000000)
+			;
+		pthread_exit(NULL);
+	}
+	ended = pid;
+	waitpid(pid, NULL, 0);
+	skep_mock_flush(&m);
+	check(ended_cpu_ns >= 99000000, "CPU time of an end, of which the first thread used 100 ms", pid,
+	      (long)ended_cpu_ns);
+}
+
 int main(void)
 {
 	int err;
@@ -190,6 +252,7 @@ int main(void)
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	m.quiet = true;
+	m.host.emit = on_emit;
 	m.host.verdict_fd = verdict.fd;
 	m.host.verdict_pids = verdict.pids;
 	err = skep_mock_start(&m);
@@ -199,6 +262,7 @@ int main(void)
 	}
 	kernel_threads();
 	skipped();
+	first_thread();
 	skep_mock_end(&m);
 	verdict_close(&verdict);
 	return failures ? 1 : 0;
