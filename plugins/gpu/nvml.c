@@ -86,13 +86,21 @@ static void gpu_fresh(struct nvml_gpu *g)
 	g->gpm_graphics = NAN;
 }
 
+/* A device that was lost for some passes gets its old slot, which has whether the probe switched accounting on. */
 static struct nvml_gpu *gpu_add(struct nvml_state *s, nvml_device handle, const char *uuid)
 {
 	struct nvml_gpu *g = NULL;
+	bool ours = false;
 
-	for (uint32_t i = 0; i < s->n && !g; i++)
-		if (!s->gpus[i].handle)
-			g = &s->gpus[i];
+	for (uint32_t i = 0; i < s->n && !ours; i++) {
+		struct nvml_gpu *unused = &s->gpus[i];
+
+		if (unused->handle)
+			continue;
+		ours = unused->accounting_ours && strcmp(unused->uuid, uuid) == 0;
+		if (ours || (!g && !unused->accounting_ours))
+			g = unused;
+	}
 	if (!g) {
 		if (s->n == DEVICES_MAX) {
 			s->devices_overflow++;
@@ -104,6 +112,7 @@ static struct nvml_gpu *gpu_add(struct nvml_state *s, nvml_device handle, const 
 	g->handle = handle;
 	g->parent = -1;
 	g->gpu_instance = g->compute_instance = NVML_NONE;
+	g->accounting_ours = ours;
 	snprintf(g->uuid, sizeof(g->uuid), "%s", uuid);
 	gpu_fresh(g);
 	return g;

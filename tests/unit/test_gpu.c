@@ -582,6 +582,13 @@ static void accounting_is_put_back(void **state)
 	(void)state;
 	begin(DEVICE, library);
 	assert_true(probe()->nvml->gpus[0].accounting_ours);
+	/* also of a device that the driver lost for a while, when another one came */
+	pass("# no device\n");
+	pass("device GPU-B\n");
+	pass(DEVICE);
+	assert_string_equal(probe()->nvml->gpus[0].uuid, "GPU-A");
+	assert_true(probe()->nvml->gpus[0].accounting_ours);
+	assert_false(probe()->nvml->gpus[1].accounting_ours);
 	assert_int_equal(skep_mock_end(&m), 0);
 	/* the stand-in keeps its last settings: switch them off */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
