@@ -520,7 +520,6 @@ static void many_runs_that_end_slowly(void **state)
 	detail->desc = counted.other;
 	/* one flush when the ends begin, one after each sweep; a turn at which no probe is flushed drains once */
 	assert_in_range(counted.other_flushes, 1, 8);
-	assert_true(counted.other_drains > 0);
 	assert_in_range(counted.lifecycle_flushes, 1, counted.other_flushes + counted.other_drains);
 	stop(1000000000);
 	all = written("out");

@@ -892,14 +892,19 @@ static void replace_done(struct spooler_job *job)
 	free(job);
 }
 
+static bool thread_is_idle(void)
+{
+	return spooler_under_way(t.spooler) == 0;
+}
+
 static bool none_is_pending(void)
 {
 	return count_of("a", "life", -1) == 0 && count_of("b", "life", -1) == 0;
 }
 
 /*
- * A job replaces the file while the loop has yet to see three earlier jobs: two have each read a batch for a sink, one
- * has written a batch.  Each record is delivered or lost, and none is both.
+ * A job replaces the file while the loop has yet to see three earlier jobs: one has written a batch, two have each
+ * read a batch for a sink.  Each record is delivered or lost, and none is both.
  */
 static void replaced_behind_jobs_that_are_done(void **state)
 {
@@ -912,15 +917,14 @@ static void replaced_behind_jobs_that_are_done(void **state)
 	begin(names);
 	t.sinks[0].stuck = t.sinks[1].stuck = true;
 	emit_rounds(110);
+	assert_true(turn(thread_is_idle));
 	for (int i = 0; i < 2; i++)
 		unstick(&t.sinks[i]);
-	delivery_tick(t.out, clock_boot_ns()); /* the sinks empty their queues */
-	delivery_tick(t.out, clock_boot_ns()); /* asks the spool for the next batch of each */
-	assert_int_equal(spooler_under_way(t.spooler), 2);
 	emit(t.life, 300);
 	delivery_flush(t.out);
-	delivery_tick(t.out, clock_boot_ns());
-	assert_int_equal(spooler_under_way(t.spooler), 3);
+	delivery_tick(t.out, clock_boot_ns()); /* commits, and the sinks empty their queues */
+	delivery_tick(t.out, clock_boot_ns()); /* asks the spool for the next batch of each */
+	assert_true(spooler_under_way(t.spooler) >= 3);
 	assert_non_null(job);
 	job->work = replace_work;
 	job->done = replace_done;
@@ -973,9 +977,10 @@ static bool none_is_stored(void)
 	return stored_batches() == 0;
 }
 
+/* Also the loop has seen what the spool's thread did. */
 static bool one_batch_is_stored(void)
 {
-	return stored_batches() == 1;
+	return stored_batches() == 1 && thread_is_idle();
 }
 
 /* A backlog of several steps: dropped without further commits, and a start goes on where the last one ended. */
