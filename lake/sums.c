@@ -120,11 +120,11 @@ static int count_processes(struct answer *a)
 	if (n)
 		qsort(a->extra, n, sizeof(*a->extra), by_upid);
 	for (size_t i = 0; !err && i < n; i++) {
-		const struct extra *x = &a->extra[i], *before = i ? x - 1 : NULL;
-		const bool same = before && before->start_boot_ns == x->start_boot_ns && before->pid == x->pid;
+		const struct extra *x = a->extra + i;
+		const bool same = i && x[-1].start_boot_ns == x->start_boot_ns && x[-1].pid == x->pid;
 
 		r->run.totals.processes += !same;
-		if (same && before->tool == x->tool)
+		if (same && x[-1].tool == x->tool)
 			continue;
 		err = answer_tool(a, x->tool, &tool);
 		if (!err)
@@ -163,8 +163,10 @@ int lake_sum_up(struct answer *a)
 	struct lake_report *r = &a->report;
 	uint64_t last = last_known(r);
 	size_t *of = calloc(r->n_processes + 1, sizeof(*of));
-	int err = of ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
+	int err = 0;
 
+	if (!of)
+		return lake_file_error(a->file, SQLITE_NOMEM);
 	for (size_t i = 0; !err && i < r->n_processes; i++) {
 		const struct lake_process *p = &r->processes[i];
 
