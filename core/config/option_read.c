@@ -100,16 +100,15 @@ void option_unknown(struct option_reader *r, const struct config_pos *at, const 
 static void fail_bounds(struct option_reader *r, const struct config_key *key, const struct config_pos *at,
 			const json_t *value)
 {
-	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE], words[CONFIG_QUOTE_SIZE];
+	char bounds[OPTION_WORDS_SIZE], words[CONFIG_QUOTE_SIZE];
 
 	config_describe(value, words, sizeof(words));
 	if (key->min >= key->max) {
 		option_fail(r, key, at, "%s is out of bounds: too large", words);
 		return;
 	}
-	option_bound_format(key, key->min, min);
-	option_bound_format(key, key->max, max);
-	option_fail(r, key, at, "%s is out of bounds: from %s to %s%s", words, min, max,
+	option_bounds_format(key, bounds);
+	option_fail(r, key, at, "%s is out of bounds: %s%s", words, bounds,
 	     key->flags & CONFIG_OR_ZERO ? ", or \"0s\"" : "");
 }
 

@@ -129,6 +129,18 @@ void option_bound_format(const struct config_key *option, int64_t bound, char re
 		snprintf(ret, CONFIG_UNITS_SIZE, "%" PRId64, bound);
 }
 
+void option_bounds_format(const struct config_key *option, char ret[OPTION_WORDS_SIZE])
+{
+	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE];
+
+	option_bound_format(option, option->min, min);
+	option_bound_format(option, option->max, max);
+	if (option->max < INT64_MAX)
+		snprintf(ret, OPTION_WORDS_SIZE, "from %s to %s", min, max);
+	else
+		snprintf(ret, OPTION_WORDS_SIZE, "at least %s", min);
+}
+
 bool option_in_bounds(const struct config_key *option, int64_t value)
 {
 	return option->min >= option->max || (value >= option->min && value <= option->max);
@@ -158,8 +170,7 @@ char *option_file_key(const struct skep_plugin *desc, const struct config_key *o
 
 void options_print(const struct skep_plugin *desc, FILE *out)
 {
-	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE];
-	char type[OPTION_WORDS_SIZE];
+	char type[OPTION_WORDS_SIZE], bounds[OPTION_WORDS_SIZE];
 	struct config_key option;
 	int name_width = 6, type_width = 7, default_width = 7;
 
@@ -180,9 +191,8 @@ void options_print(const struct skep_plugin *desc, FILE *out)
 			default_width, option.default_value ? option.default_value : "-",
 			option.help ? option.help : "");
 		if (option.min < option.max) {
-			option_bound_format(&option, option.min, min);
-			option_bound_format(&option, option.max, max);
-			fprintf(out, " (%s to %s)", min, max);
+			option_bounds_format(&option, bounds);
+			fprintf(out, " (%s)", bounds);
 		}
 		if (option.flags & SKEP_OPT_REQUIRED)
 			fprintf(out, " (required)");

@@ -31,6 +31,8 @@ bool option_in_bounds(const struct config_key *, int64_t value);
 bool option_in_bounds_unsigned(const struct config_key *, uint64_t value);
 /* A bound in the option's own unit: "64MiB". */
 void option_bound_format(const struct config_key *, int64_t bound, char ret[CONFIG_UNITS_SIZE]);
+/* Both bounds, for a message: "from 4KiB to 1GiB", or "at least 1s" where INT64_MAX says that there is no upper one. */
+void option_bounds_format(const struct config_key *, char ret[OPTION_WORDS_SIZE]);
 
 /*
  * "token_file" for the secret string option "token", unless the plugin has an option

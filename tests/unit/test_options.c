@@ -470,6 +470,16 @@ static void test_bad_default(void **state)
 static void test_print(void **state)
 {
 	static const struct skep_plugin bare = { .name = "bare" };
+	static const struct skep_option expire[] = {
+		{ .name = "expire",
+		  .type = SKEP_O_TIME,
+		  .default_value = "5m",
+		  .min = 1000000000,
+		  .max = INT64_MAX,
+		  .help = "when to forget" },
+		{ 0 },
+	};
+	const struct skep_plugin unbounded = { .name = "unbounded", .options = expire, .option_size = sizeof(expire[0]) };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -477,20 +487,23 @@ static void test_print(void **state)
 	(void)state;
 	assert_non_null(out);
 	options_print(&plugin, out);
+	options_print(&unbounded, out);
 	options_print(&bare, out);
 	fclose(out);
 	assert_string_equal(text,
 			    "option   type     default       meaning\n"
 			    "enabled  bool     true          on or off\n"
 			    "other    bool     -             another\n"
-			    "level    int      -3            how much (-10 to 10)\n"
-			    "ring     size     4MiB          bytes (4KiB to 1GiB)\n"
-			    "drain    time     100ms         how often (1ms to 10s)\n"
+			    "level    int      -3            how much (from -10 to 10)\n"
+			    "ring     size     4MiB          bytes (from 4KiB to 1GiB)\n"
+			    "drain    time     100ms         how often (from 1ms to 10s)\n"
 			    "path     string   -             where to (required)\n"
 			    "token    string   -             a secret (secret: also \"env:NAME\", or token_file)\n"
 			    "names    strings  [ \"a\", \"b\" ]  some\n"
 			    "words    strings  one           some more\n"
 			    "keys     strings  -             secrets (secret)\n"
+			    "option  type     default  meaning\n"
+			    "expire  time     5m       when to forget (at least 1s)\n"
 			    "bare has no options\n");
 	free(text);
 }
