@@ -385,6 +385,15 @@ static void plugin_collect_name(const char *path, const struct skep_plugin_note 
 	more[names->n] = NULL;
 }
 
+/* The default of plugin_dirs has one folder twice in an installation below /usr/local. */
+static bool is_listed_before(const char *const *dirs, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(dirs[k], dirs[i]) == 0)
+			return true;
+	return false;
+}
+
 static void plugin_add_not_found(const char *const *dirs, const char *name, struct diag *diag)
 {
 	struct plugin_names names = { NULL, 0 };
@@ -399,14 +408,16 @@ static void plugin_add_not_found(const char *const *dirs, const char *name, stru
 	f = open_memstream(&where, &size);
 	if (f) {
 		for (size_t i = 0; dirs[i]; i++)
-			fprintf(f, "%s%s", i > 0 ? ", " : "", dirs[i]);
+			if (!is_listed_before(dirs, i))
+				fprintf(f, "%s%s", i > 0 ? ", " : "", dirs[i]);
 		if (fclose(f) != 0) {
 			free(where);
 			where = NULL;
 		}
 	}
-	diag_add(diag, DIAG_ERROR, NULL, 0, 0, "no plugin \"%s\": there is no %s.so in %s%s%s%s", name, name,
-		 where && where[0] ? where : "plugin_dirs", near ? "; did you mean \"" : "", near ? near : "",
+	diag_add(diag, DIAG_ERROR, NULL, 0, 0, "no plugin \"%s\": there is no %s.so in %s; %s%s%s", name, name,
+		 where && where[0] ? where : "plugin_dirs",
+		 near ? "did you mean \"" : "plugin_dirs or SKEP_PLUGIN_DIRS names its folder", near ? near : "",
 		 near ? "\"?" : "");
 	for (size_t i = 0; i < names.n; i++)
 		free(names.names[i]);

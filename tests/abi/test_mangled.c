@@ -460,8 +460,22 @@ static void test_names(void **state)
 	expect(dir, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", -EINVAL, "1 to 31");
 	expect(dir, "tarp", -ENOENT, "there is no tarp.so in");
 	expect(dir, "trapp", -ENOENT, "did you mean \"trap\"?");
-	expect("/nonexistent", "trap", -ENOENT, "there is no trap.so in /nonexistent");
+	expect("/nonexistent", "trap", -ENOENT,
+	       "there is no trap.so in /nonexistent; plugin_dirs or SKEP_PLUGIN_DIRS names its folder");
 	support_dir_remove(dir);
+}
+
+static void test_a_folder_listed_twice(void **state)
+{
+	const char *const dirs[] = { "/nonexistent", "/neither", "/nonexistent", NULL };
+	struct plugin *plugin = NULL;
+	struct diag diag;
+
+	(void)state;
+	diag_init(&diag);
+	assert_int_equal(plugin_load(dirs, "trap", SKEP_KIND_PROBE, &diag, &plugin), -ENOENT);
+	assert_non_null(strstr(support_error(&diag), "no trap.so in /nonexistent, /neither; "));
+	diag_clear(&diag);
 }
 
 /* The first folder with the file decides, also when the loader refuses that file. */
@@ -653,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_folders_above),
 		cmocka_unit_test(test_file_types),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_a_folder_listed_twice),
 		cmocka_unit_test(test_order_of_folders),
 		cmocka_unit_test(test_refused_after_loading),
 		cmocka_unit_test(test_missing_symbols),
