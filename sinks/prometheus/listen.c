@@ -68,17 +68,36 @@ bool listen_is_local(const char *name)
 	return strncmp(name, "127.", 4) == 0 || strncmp(name, "[::1]:", 6) == 0;
 }
 
+static int parse_or_fail(struct skep_instance *i, const struct skep_host *host, const char *where,
+			 struct addrinfo **ret)
+{
+	int err = parse(where, ret);
+
+	if (err)
+		host->fail(i, err,
+			   "listen \"%s\": %s; "
+			   "expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
+			   where, err == -ENOMEM ? "out of memory" : "not understood");
+	return err;
+}
+
+int listen_check(struct skep_instance *i, const struct skep_host *host, const char *where)
+{
+	struct addrinfo *a = NULL;
+	int err = parse_or_fail(i, host, where, &a);
+
+	if (!err)
+		freeaddrinfo(a);
+	return err;
+}
+
 int listen_open(struct skep_instance *i, const struct skep_host *host, const char *where, char *ret_name, size_t room)
 {
 	struct addrinfo *a = NULL;
-	int fd, on = 1, err = parse(where, &a);
+	int fd, on = 1, err = parse_or_fail(i, host, where, &a);
 
 	if (err)
-		return host->fail(
-			i, err,
-			"listen \"%s\": %s; "
-			"expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
-			where, err == -ENOMEM ? "out of memory" : "not understood");
+		return err;
 	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		err = host->fail(i, -errno, "listen \"%s\": no socket: %s", where, strerror(errno));

@@ -17,6 +17,7 @@
 
 #include "sinks/prometheus/httpd.h"
 #include "sinks/prometheus/ingest.h"
+#include "sinks/prometheus/listen.h"
 #include "sinks/prometheus/settings.h"
 #include "sinks/prometheus/text.h"
 
@@ -82,7 +83,7 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 	p->ingest.store = &p->store;
 	p->ingest.boot_id = host->boot_id;
 	p->ingest.with_run = p->settings.with_run;
-	return 0;
+	return listen_check(i, host, p->listen);
 }
 
 /* ---- pages --------------------------------------------------------------------- */
