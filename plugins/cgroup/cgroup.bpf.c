@@ -20,6 +20,7 @@ struct cgroup___cg {
 	struct kernfs_node *kn;
 	struct cgroup_root___cg *root;
 	struct cgroup_subsys_state *subsys[16];
+	int nr_descendants;
 } __attribute__((preserve_access_index));
 
 struct page_counter___cg {
@@ -170,6 +171,17 @@ int BPF_PROG(on_attach, struct cgroup *cgrp, const char *path, struct task_struc
 	return 0;
 }
 
+/*
+ * When the last process leaves a cgroup, the kernel also reports each ancestor that becomes empty by that. The figures
+ * of an ancestor repeat those of the cgroups below it, which have records of their own.
+ */
+static __always_inline int has_children(struct cgroup *cgrp)
+{
+	struct cgroup___cg *c = (void *)cgrp;
+
+	return BPF_CORE_READ(c, nr_descendants) > 0;
+}
+
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(on_populated, struct cgroup *cgrp, const char *path, int populated)
 {
@@ -177,7 +189,7 @@ int BPF_PROG(on_populated, struct cgroup *cgrp, const char *path, int populated)
 	struct buffer *b;
 	__u64 id, now;
 
-	if (populated || !is_ours(cgrp))
+	if (populated || !is_ours(cgrp) || has_children(cgrp))
 		return 0;
 	id = id_of(cgrp);
 	s = bpf_map_lookup_elem(&seen, &id);

@@ -18,10 +18,10 @@
 
 /* ---- passes over live cgroups ------------------------------------------------------- */
 
-static void sample_one(struct cgroup_state *st, struct group *g)
+static void sample_one(struct cgroup_state *st, struct group *g, uint64_t now_ns)
 {
 	struct cgroup_record rec;
-	int err = group_sample(&st->reader, g, skep_boot_ns(), &rec);
+	int err = group_sample(&st->reader, g, now_ns, &rec);
 
 	if (err == 0) {
 		st->host->emit(st->inst, STREAM_CGROUP, NULL, g->sampled_ns, &rec);
@@ -43,8 +43,9 @@ static bool slice(struct cgroup_state *st, uint64_t budget_ns)
 		struct group *g = st->groups.next;
 
 		st->groups.next = g->next;
-		if (g->live && g->pass == st->pass)
-			sample_one(st, g);
+		/* All records of a pass have its time: by it a sink adds up the cgroups of a container. */
+		if (g->live && g->pass == st->pass && g->sampled_ns < st->pass_ns)
+			sample_one(st, g, st->pass_ns);
 		if (st->groups.next && budget_ns != UINT64_MAX && skep_boot_ns() >= end)
 			return false;
 	}
@@ -119,6 +120,7 @@ static void rest_quiet(struct cgroup_state *st)
 static void begin_pass(struct cgroup_state *st)
 {
 	st->pass++;
+	st->pass_ns = skep_boot_ns();
 	st->reader.devices.n = 0; /* device numbers are reused */
 	st->host->cgroups_live(st->inst, on_live, st);
 	rest_quiet(st);
@@ -213,7 +215,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 		g = group_find(&st->groups, e->id);
 		if (g) {
 			g->wanted = g->lived = true;
-			sample_one(st, g);
+			sample_one(st, g, skep_boot_ns());
 		}
 		break;
 	case CGROUP_GONE:

@@ -219,6 +219,7 @@ struct cgroup_state {
 	struct groups groups;
 	uint64_t page_size;
 	uint32_t pass;
+	uint64_t pass_ns; /* when it began */
 	uint64_t lost_reported, seen_reported; /* the kernel side's losses reported so far */
 };
 

@@ -12,9 +12,10 @@ for plugin in proc cgroup file; do
 	[ -e "$SKEP_PLUGIN_DIRS/$plugin.so" ] || skip "the plugin $plugin is not built"
 done
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-cgroup.XXXXXX")
-daemon= top=skep-test-$$ mounted=
+daemon= beside= top=skep-test-$$ mounted=
 clean() {
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
+	[ -z "$daemon$beside" ] || kill $daemon $beside 2>/dev/null
+	[ -z "$beside" ] || wait "$beside" 2>/dev/null
 	for c in /sys/fs/cgroup /sys/fs/cgroup/*; do
 		[ -d "$c/$top" ] && rmdir "$c/$top"/* "$c/$top" 2>/dev/null
 	done
@@ -70,6 +71,8 @@ END
 wait_skepd "$daemon" "$work/log" || exit $?
 grep -q 'no hooks' "$work/log" && { cat "$work/log"; exit 1; }
 
+make beside 200000000
+(enter beside; exec sleep 1000) & beside=$!
 make long 200000000
 (enter long; exec python3 -c '
 import os, sys
@@ -91,6 +94,8 @@ else
 	sed -n 's/^nr_throttled //p' "$first/$top/long/cpu.stat" >"$work/throttled"
 fi
 remove long
+kill "$beside"; wait "$beside"; beside=
+remove beside
 # A slow machine reads it only when it stays longer.
 for seconds in 0.05 0.1 0.2 0.4 0.8 1.6 3.2 6.4; do
 	make "short$seconds" 200000000
@@ -129,6 +134,8 @@ check("the record has the memory limit", abs(rs[0]["memory_limit_bytes"] - 20000
 check(f"memory peak {rs[-1]['memory_peak_bytes']}, in the cgroup's file {peak or 'none'}",
       rs[-1]["memory_peak_bytes"] >= 40 << 20 and (peak == 0 or rs[-1]["memory_peak_bytes"] == peak))
 check("a record counts a process in the cgroup", max(r["pids"] for r in rs) >= 1)
+check("a pass gives its records one time", len({r["time"] for r in rs} & {r["time"] for r in of("beside")}) >= 2)
+check("the cgroup above them repeats nothing", not [r for r in records if r["stream"] == "cgroup" and r["cgroup"] == top and r["cpu_ns"]])
 rs = of("short")
 check("a cgroup of 100 ms: a record reports its end", [r["gone"] for r in rs][-1:] == [True], rs)
 check("a cgroup of 100 ms: the last record has its memory peak", rs and rs[-1]["memory_peak_bytes"] > 0, rs)
