@@ -287,6 +287,8 @@ FROM proc FINAL GROUP BY day, pipeline, tool;
 
 -- What a host, each of its GPUs and each container on it used in an hour; columns as in schema.sql.  A view, as the sums
 -- are: a batch that comes twice counts once.  It reads a row for each record of the asked hours: ask for days, not for years.
+-- A container may have several cgroups, whose records of one pass have one time (in SQLite: sinks/lake/usage.c): the pass covers
+-- the longest of their intervals, and its memory is the sum.
 -- DAEMONS: the names of skep/daemons.h.
 -- HOUR: intDiv(time_ns - 1, 3600000000000) AS hour
 -- MINUTE: bitShiftLeft(toUInt64(1), toUInt8(intDiv(time_ns - 1, 60000000000) % 60))
@@ -334,13 +336,17 @@ FROM (
 		FROM record FINAL WHERE stream = 'gpu.device' AND time_ns > 0)
 	WHERE device != '' AND visitParamExtractString(fields, 'hw.parent') = ''
 	UNION ALL
-	SELECT HOUR, host, concat('container/', container) AS item, boot_id, toInt64(time_ns) - NUM(fields, 'interval_ns') AS begin_ns,
-		toInt64(time_ns) AS end_ns, toInt64(NUM(fields, 'interval_ns')) AS known, NONE AS capacity,
-		toInt64(NUM(fields, 'cpu_ns')) AS busy, NONE AS idle, NONE AS runs, NONE AS daemons,
-		toInt64(NUM(fields, 'memory_bytes')) AS memory, toInt64(NUM(fields, 'memory_limit_bytes')) AS memory_limit,
-		NONE AS rx, NONE AS tx, toInt64(NUM(fields, 'read_bytes')) AS reads, toInt64(NUM(fields, 'write_bytes')) AS writes,
-		toUInt64(0) AS idle_bit, toUInt64(0) AS other_bit
-	FROM record FINAL WHERE stream = 'cgroup' AND container != '' AND time_ns > 0
+	SELECT hour, host, concat('container/', container) AS item, boot_id, min(at_ns - covers) AS begin_ns, max(at_ns) AS end_ns,
+		max(covers) AS known, NONE AS capacity, sum(cpu) AS busy, NONE AS idle, NONE AS runs, NONE AS daemons,
+		sum(used) AS memory, max(most) AS memory_limit, NONE AS rx, NONE AS tx, sum(in_bytes) AS reads,
+		sum(out_bytes) AS writes, toUInt64(0) AS idle_bit, toUInt64(0) AS other_bit
+	FROM (SELECT HOUR, host, container, boot_id, intDiv(time_ns, 10000000) AS pass, toInt64(time_ns) AS at_ns,
+		toInt64(NUM(fields, 'interval_ns')) AS covers, toInt64(NUM(fields, 'cpu_ns')) AS cpu,
+		toInt64(NUM(fields, 'memory_bytes')) AS used, toInt64(NUM(fields, 'memory_limit_bytes')) AS most,
+		toInt64(NUM(fields, 'read_bytes')) AS in_bytes, toInt64(NUM(fields, 'write_bytes')) AS out_bytes
+		FROM record FINAL WHERE stream = 'cgroup' AND container != '' AND time_ns > 0 AND
+		visitParamExtractBool(fields, 'gone') = 0)
+	GROUP BY hour, host, container, boot_id, pass
 	UNION ALL
 	SELECT intDiv(start_ns + interval_ns - 1, 3600000000000) AS hour, host, '' AS item, boot_id, toInt64(start_ns) AS begin_ns,
 		toInt64(start_ns + interval_ns) AS end_ns, NONE AS known, NONE AS capacity, NONE AS busy, NONE AS idle,

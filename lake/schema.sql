@@ -347,7 +347,7 @@ CREATE TABLE usage_hour (
 	idle_ns INTEGER NOT NULL, -- idle CPU time; of a GPU: time in which a process held it and no kernel ran
 	runs_ns INTEGER NOT NULL, -- part of busy_ns: of processes that belong to a run
 	daemons_ns INTEGER NOT NULL, -- part of busy_ns: of the system's own programs (skep/daemons.h) outside of runs
-	memory_bytes INTEGER NOT NULL, -- most in use at a sample
+	memory_bytes INTEGER NOT NULL, -- most in use at a sample; of a container: by all of its cgroups together
 	memory_limit_bytes INTEGER NOT NULL,
 	rx_bytes INTEGER NOT NULL, -- at uplinks
 	tx_bytes INTEGER NOT NULL,
@@ -355,6 +355,9 @@ CREATE TABLE usage_hour (
 	write_bytes INTEGER NOT NULL,
 	idle_minutes INTEGER NOT NULL, -- of a GPU: a bit for each minute in which it was held, and idle at some record
 	other_minutes INTEGER NOT NULL, -- and for each minute with a record at which it was busy, or nobody held it
+	pass INTEGER NOT NULL, -- of a container: the last pass over its cgroups, 10 ms since 1970; 0 otherwise
+	pass_known_ns INTEGER NOT NULL, -- the part of known_ns that this pass has added
+	pass_memory_bytes INTEGER NOT NULL, -- memory of its cgroups in this pass
 	PRIMARY KEY (host, item, hour, boot)
 ) WITHOUT ROWID;
 

@@ -23,7 +23,8 @@ struct lake_hour {
 	uint64_t busy_ns;             /* CPU time of processes; of a GPU: time in which a kernel ran */
 	uint64_t idle_ns;             /* idle CPU time; of a GPU: time in which a process held it and no kernel ran */
 	uint64_t runs_ns, daemons_ns; /* parts of busy_ns: of runs; of the system's own programs outside of runs */
-	uint64_t memory_bytes, memory_limit_bytes; /* most in use at a sample; what there is */
+	uint64_t memory_bytes,        /* most in use at a sample; of a container: by all of its cgroups together */
+		memory_limit_bytes;   /* what there is */
 	uint64_t rx_bytes, tx_bytes, read_bytes, write_bytes;
 	uint64_t idle_minutes,
 		other_minutes; /* of a GPU, a bit a minute: held and idle at some record; used, or free */

@@ -33,6 +33,9 @@
 	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                     \
 	"VALUES (?1,?2,?3," SUM_VALUES ") ON CONFLICT (" k1 ", " k2 ", " k3 ") " ADD_SUMS
 
+#define IN_PASS(same, newer, older) \
+	"CASE WHEN excluded.pass = pass THEN " same " WHEN excluded.pass > pass THEN " newer " ELSE " older " END"
+
 static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
 	[DB_COMMIT] = "COMMIT",
@@ -51,15 +54,27 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_ROLLUP_RUN] = "INSERT INTO rollup_run (run, " ROLLUP_SUMS ") VALUES (?1," SUM_VALUES ") "
 			  "ON CONFLICT (run) " ADD_SUMS,
 	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
-	[DB_USAGE_ADD] = "INSERT INTO usage_hour VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-			 "?19,?20) ON CONFLICT (host, item, hour, boot) DO UPDATE SET "
+	/*
+	 * A container's row has its last pass in known_ns and memory_bytes, and by itself: further records of this pass
+	 * add to it. Records of an earlier pass, which a batch brings late, count as a pass of their own.
+	 */
+	[DB_USAGE_ADD] = "INSERT INTO usage_hour VALUES (?1,?2,?3,?4,?5,?6,?7+?22,?8,?9,?10,?11,?12,max(?13,?23),?14,?15,"
+			 "?16,?17,?18,?19,?20,?21,?22,?23) ON CONFLICT (host, item, hour, boot) DO UPDATE SET "
 			 "first_ns = min(first_ns, excluded.first_ns), last_ns = max(last_ns, excluded.last_ns), "
-			 ADD(known_ns) ADD(capacity_ns) ADD(busy_ns) ADD(idle_ns) ADD(runs_ns) ADD(daemons_ns)
-			 "memory_bytes = max(memory_bytes, excluded.memory_bytes), "
+			 "known_ns = known_ns + excluded.known_ns - "
+			 IN_PASS("min(pass_known_ns, excluded.pass_known_ns)", "0", "0") ", "
+			 ADD(capacity_ns) ADD(busy_ns) ADD(idle_ns) ADD(runs_ns) ADD(daemons_ns)
+			 "memory_bytes = max(memory_bytes, excluded.memory_bytes + "
+			 IN_PASS("pass_memory_bytes", "0", "0") "), "
 			 "memory_limit_bytes = max(memory_limit_bytes, excluded.memory_limit_bytes), "
 			 ADD(rx_bytes) ADD(tx_bytes) ADD(read_bytes) ADD(write_bytes)
 			 "idle_minutes = idle_minutes | excluded.idle_minutes, "
-			 "other_minutes = other_minutes | excluded.other_minutes",
+			 "other_minutes = other_minutes | excluded.other_minutes, "
+			 "pass = max(pass, excluded.pass), pass_known_ns = "
+			 IN_PASS("max(pass_known_ns, excluded.pass_known_ns)", "excluded.pass_known_ns", "pass_known_ns")
+			 ", pass_memory_bytes = "
+			 IN_PASS("pass_memory_bytes + excluded.pass_memory_bytes", "excluded.pass_memory_bytes",
+				 "pass_memory_bytes"),
 	[DB_ARGV_ADD] = "INSERT INTO proc_argv (argv, total) VALUES (?1, ?2)",
 };
 

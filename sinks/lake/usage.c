@@ -13,8 +13,13 @@
 
 #define HOUR_NS   (3600 * INT64_C(1000000000))
 #define MINUTE_NS (60 * INT64_C(1000000000))
-#define GROUPS    64 /* a batch has a host, its GPUs and containers, and one or two hours */
-#define KEYS      4  /* host, item, hour, boot */
+/*
+ * The probe cgroup gives all records of a pass the same boot time. Each batch measures the offset to realtime anew, so
+ * in two batches the records of a pass differ by some microseconds.
+ */
+#define PASS_NS INT64_C(10000000)
+#define GROUPS  64 /* a batch has a host, its GPUs and containers, one or two passes, and one or two hours */
+#define KEYS    4  /* host, item, hour, boot */
 
 struct group {
 	int64_t key[KEYS];
@@ -30,7 +35,7 @@ struct usage {
 enum { L_RUN, L_ACCOUNT, L_ITEM, L_KIND, L_INTERVAL, L_AMOUNT };
 enum { M_USED, M_LIMIT };
 enum { G_ID, G_PARENT, G_INTERVAL, G_BUSY, G_IDLE, G_USED, G_LIMIT };
-enum { C_INTERVAL, C_CPU, C_MEMORY, C_LIMIT, C_READ, C_WRITE };
+enum { C_INTERVAL, C_CPU, C_MEMORY, C_LIMIT, C_READ, C_WRITE, C_GONE };
 enum { S_RUN, S_TOOL, S_START, S_INTERVAL, S_CPU };
 
 static const struct {
@@ -46,7 +51,7 @@ static const struct {
 	    "hw.gpu.memory.limit" } },
 	{ "cgroup",
 	  USAGE_CGROUP,
-	  { "interval_ns", "cpu_ns", "memory_bytes", "memory_limit_bytes", "read_bytes", "write_bytes" } },
+	  { "interval_ns", "cpu_ns", "memory_bytes", "memory_limit_bytes", "read_bytes", "write_bytes", "gone" } },
 	{ "tool.sample", USAGE_SAMPLE, { "run", "tool", "start_ns", "interval_ns", "cpu_ns" } },
 };
 
@@ -203,14 +208,22 @@ static bool read_gpu(struct reading *r)
 	return true;
 }
 
+/*
+ * A container may have several cgroups. Their records of a pass are one reading of the container: it covers the longest
+ * of their intervals, and its memory is the sum. The last record of a removed cgroup adds no usage, as the probe has
+ * read the cgroup when it became empty; and a cgroup that only had others below it has this one record, of its whole
+ * life.
+ */
 static bool read_cgroup(struct reading *r)
 {
-	if (!is_set(skep_fields_context(r->record, "container"), r->item, sizeof(r->item), "container"))
+	if (number(r, C_GONE) ||
+	    !is_set(skep_fields_context(r->record, "container"), r->item, sizeof(r->item), "container"))
 		return false;
 	r->from_ns = r->to_ns - number(r, C_INTERVAL);
-	r->value[USAGE_KNOWN] = number(r, C_INTERVAL);
+	r->value[USAGE_PASS] = r->to_ns / PASS_NS;
+	r->value[USAGE_PASS_KNOWN] = number(r, C_INTERVAL);
+	r->value[USAGE_PASS_MEMORY] = number(r, C_MEMORY);
 	r->value[USAGE_BUSY] = number(r, C_CPU);
-	r->value[USAGE_MEMORY] = number(r, C_MEMORY);
 	r->value[USAGE_MEMORY_LIMIT] = number(r, C_LIMIT);
 	r->value[USAGE_READ] = number(r, C_READ);
 	r->value[USAGE_WRITE] = number(r, C_WRITE);
@@ -260,6 +273,13 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static void add(int64_t *to, int64_t value)
+{
+	if (__builtin_add_overflow(*to, value, to))
+		*to = INT64_MAX;
+}
+
+/* Of one pass, if the values are a container's. */
 static void add_up(int64_t *to, const int64_t *value)
 {
 	to[USAGE_FIRST] = value[USAGE_FIRST] < to[USAGE_FIRST] ? value[USAGE_FIRST] : to[USAGE_FIRST];
@@ -267,11 +287,13 @@ static void add_up(int64_t *to, const int64_t *value)
 	for (int i = USAGE_KNOWN; i < USAGE_IDLE_MINUTES; i++) {
 		if (i == USAGE_MEMORY || i == USAGE_MEMORY_LIMIT)
 			to[i] = larger(to[i], value[i]);
-		else if (__builtin_add_overflow(to[i], value[i], &to[i]))
-			to[i] = INT64_MAX;
+		else
+			add(&to[i], value[i]);
 	}
 	to[USAGE_IDLE_MINUTES] |= value[USAGE_IDLE_MINUTES];
 	to[USAGE_OTHER_MINUTES] |= value[USAGE_OTHER_MINUTES];
+	to[USAGE_PASS_KNOWN] = larger(to[USAGE_PASS_KNOWN], value[USAGE_PASS_KNOWN]);
+	add(&to[USAGE_PASS_MEMORY], value[USAGE_PASS_MEMORY]);
 }
 
 static int add_group(struct usage *u, struct db *db, const int64_t key[KEYS], const int64_t value[USAGE_VALUES])
@@ -279,7 +301,8 @@ static int add_group(struct usage *u, struct db *db, const int64_t key[KEYS], co
 	int err;
 
 	for (size_t i = 0; i < u->n; i++) {
-		if (memcmp(u->group[i].key, key, sizeof(u->group[i].key)) != 0)
+		if (memcmp(u->group[i].key, key, sizeof(u->group[i].key)) != 0 ||
+		    u->group[i].value[USAGE_PASS] != value[USAGE_PASS])
 			continue;
 		add_up(u->group[i].value, value);
 		return 0;

@@ -28,6 +28,9 @@ enum usage_value {
 	USAGE_WRITE,
 	USAGE_IDLE_MINUTES, /* ... and these two, sets of bits */
 	USAGE_OTHER_MINUTES,
+	USAGE_PASS, /* of a container: the time of the records, in 10 ms; 0 otherwise */
+	USAGE_PASS_KNOWN,
+	USAGE_PASS_MEMORY,
 	USAGE_VALUES,
 };
 

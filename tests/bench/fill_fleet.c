@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 		sql("INSERT OR IGNORE INTO dict (s) SELECT DISTINCT host FROM hours UNION SELECT DISTINCT item FROM hours "
 		    "UNION SELECT DISTINCT boot FROM hours");
 		sql("INSERT INTO usage_hour SELECT (SELECT id FROM dict WHERE s = host), (SELECT id FROM dict WHERE s = item), hour, "
-		    "(SELECT id FROM dict WHERE s = boot), v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16 "
+		    "(SELECT id FROM dict WHERE s = boot), v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, 0, 0, 0 "
 		    "FROM hours ORDER BY 1, 2, 3, 4");
 		sqlite3_close(fill.sql);
 	}

@@ -68,7 +68,7 @@ changed rollup_run_tool images "DELETE FROM proc_row WHERE id = (SELECT max(id) 
 changed rollup_run processes "UPDATE rollup_run SET processes = processes - 1 WHERE run = 3"
 changed rollup_run rss_max_bytes "UPDATE rollup_run SET rss_max_bytes = rss_max_bytes + 1 WHERE run = 3"
 changed rollup_day read_bytes "UPDATE rollup_day SET read_bytes = read_bytes + 1"
-changed usage_hour capacity_ns "INSERT INTO usage_hour VALUES (0, 0, 1, 0, 1, 2, 1, 7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
+changed usage_hour capacity_ns "INSERT INTO usage_hour VALUES (0, 0, 1, 0, 1, 2, 1, 7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
 cp "$work/whole/lake-2026-10.db" "$october"
 sql "$october" "DELETE FROM proc_kind WHERE id = 1"
 ask 1 lake check

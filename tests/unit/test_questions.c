@@ -468,6 +468,11 @@ static void add_usage(struct skep_mock_batch *b, bool of_runs)
 		usage_add_gpu(b, at, 60 * SECOND, "GPU-\xc3\xa9", 0, true);
 		usage_add_container(b, at, 60 * SECOND, "0123456789abcdef", 0.5, i << 20);
 		usage_add_container(b, at, 60 * SECOND, "", 0.5, i << 20); /* of no container */
+		for (unsigned k = 0; k < 3; k++) {
+			usage_add_container(b, at, (60 - k) * SECOND, "three", 0.125, i << 20);
+			if (k < 2)
+				usage_add_container(b, at, 60 * SECOND, "two", 0.25, i << k);
+		}
 		usage_add_holder(b, at, 900 + i % 3, RUN, i % 2 ? "train.py" : "it's", i % 5 ? 7 : 0, i % 3);
 	}
 }
@@ -483,6 +488,53 @@ static void write_batch(struct skep_mock *m, struct skep_mock_batch *b, unsigned
 	if (m->acks != acks)
 		fail_msg("not acknowledged: %s", m->why);
 	skep_mock_batch_free(b);
+}
+
+#define PASSES (USAGE + 8 * 3600)
+
+static struct skep_mock_batch *batch_of_passes(uint64_t id, int64_t offset)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(BATCHES + 10 + id, RECORDS_OFFSET + offset);
+
+	b->batch.host_name = "testhost";
+	return b;
+}
+
+static void add_cgroup(struct skep_mock_batch *b, uint64_t at_s, uint64_t interval_s, uint64_t memory)
+{
+	usage_add_container(b, at_s * SECOND, interval_s * SECOND, "passes", 0.5, memory);
+}
+
+/*
+ * Passes over a container of three cgroups: in one batch, in two, and in a batch that comes late and twice.  One cgroup
+ * becomes empty between two passes, and the container's own one is removed.
+ */
+static void write_passes(struct skep_mock *m, unsigned *acks)
+{
+	struct skep_mock_batch *b = batch_of_passes(0, 0);
+
+	add_cgroup(b, PASSES + 120, 60, 1000);
+	add_cgroup(b, PASSES + 120, 60, 200);
+	add_cgroup(b, PASSES + 120, 20, 30);
+	add_cgroup(b, PASSES + 180, 60, 1000);
+	write_batch(m, b, ++*acks);
+	b = batch_of_passes(1, 3000); /* the two clocks are read anew */
+	add_cgroup(b, PASSES + 180, 60, 300);
+	add_cgroup(b, PASSES + 180, 60, 40);
+	add_cgroup(b, PASSES + 185, 5, 10);
+	add_cgroup(b, PASSES + 240, 60, 1);
+	usage_add_gone(b, (PASSES + 245) * SECOND, 7000 * SECOND, "passes", 5000);
+	write_batch(m, b, ++*acks);
+	for (unsigned i = 0; i < 2; i++) {
+		b = batch_of_passes(2, 0);
+		add_cgroup(b, PASSES + 60, 60, 500);
+		add_cgroup(b, PASSES + 60, 60, 490);
+		add_cgroup(b, PASSES + 60, 60, 360);
+		write_batch(m, b, ++*acks);
+	}
+	b = batch_of_passes(3, 0);
+	add_cgroup(b, PASSES + 240, 60, 2);
+	write_batch(m, b, ++*acks);
 }
 
 static void write_all(struct skep_mock *m)
@@ -504,6 +556,7 @@ static void write_all(struct skep_mock *m)
 		add_usage(b, i != 1);
 		write_batch(m, b, ++acks);
 	}
+	write_passes(m, &acks);
 	assert_int_equal(skep_mock_end(m), 0);
 }
 
@@ -945,6 +998,9 @@ static void test_usage(void **state)
 	expect_usage("hour '' 1 1794286800000000000 1794286800000000000 1794290400000000000 7200000000000 28800000000000 900000000000 ", NULL);
 	expect_usage("testhost: 2 boots", NULL);
 	expect_usage("hour 'container/0123456789abcdef'", NULL);
+	/* 4 passes of 60 s and 5 s of one cgroup; 625 s of half a core; the memory of the late pass */
+	expect_usage("hour 'container/passes' 1 1794315600000000000 1794315600000000000 1794315840000003000 245000000000 0 "
+		     "312500000000 0 0 0 1350 ", NULL);
 	expect_usage("left 20261110T01-abb redis-server", NULL);
 	expect_usage("pulse still", NULL);
 	expect_usage("holds 99999999", NULL);

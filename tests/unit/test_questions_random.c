@@ -174,8 +174,9 @@ static void add_hour(struct skep_mock_batch *b, unsigned host, unsigned n)
 	usage_add_sample(b, at, 60 * SECOND, dice(2) ? run_of(host, (unsigned)dice(RUNS)) : "",
 			 dice(2) ? "awk" : "sort", (double)dice(1000) / 999, dice(9), amount());
 	usage_add_gpu(b, at, 60 * SECOND, dice(2) ? "GPU-0" : "GPU-1", (double)dice(1000) / 999, dice(2));
-	usage_add_container(b, at, 60 * SECOND, dice(2) ? "0123456789abcdef" : "fedcba9876543210",
-			    (double)dice(1000) / 999, amount());
+	for (uint64_t cgroups = 1 + dice(4); cgroups; cgroups--)
+		usage_add_container(b, at, dice(60 * SECOND), dice(2) ? "0123456789abcdef" : "fedcba9876543210",
+				    (double)dice(1000) / 999, amount());
 }
 
 /*

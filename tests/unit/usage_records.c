@@ -8,6 +8,7 @@ struct usage_record {
 	struct skep_str id, parent, run, tool;
 	uint64_t interval_ns, cpu_ns, memory_bytes, limit_bytes, read_bytes, write_bytes, held_ns, gpu_ns;
 	double busy_ns, idle_ns, memory, limit;
+	uint8_t gone;
 };
 
 #define AT(member_, name_, type_, unit_) SKEP_FIELD(struct usage_record, member_, name_, type_, SKEP_S_GAUGE, unit_, "")
@@ -33,6 +34,7 @@ static const struct skep_field cgroup_fields[] = {
 	AT(cpu_ns, "cpu_ns", SKEP_T_U64, "ns"),
 	AT(read_bytes, "read_bytes", SKEP_T_U64, "By"),
 	AT(write_bytes, "write_bytes", SKEP_T_U64, "By"),
+	AT(gone, "gone", SKEP_T_BOOL, ""),
 };
 static const struct skep_field holder_fields[] = {
 	AT(run, "run", SKEP_T_STR, ""),
@@ -125,6 +127,20 @@ void usage_add_container(struct skep_mock_batch *b, uint64_t end_ns, uint64_t in
 		.cpu_ns = (uint64_t)(cores * (double)interval_ns),
 		.memory_bytes = memory_bytes,
 		.read_bytes = 4096,
+	};
+
+	skep_mock_batch_add(b, &cgroup_stream, NULL, end_ns, &cgroup, &in);
+}
+
+void usage_add_gone(struct skep_mock_batch *b, uint64_t end_ns, uint64_t interval_ns, const char *id,
+		    uint64_t memory_bytes)
+{
+	const struct skep_context in = { .size = sizeof(in), .container = skep_mock_text(id) };
+	const struct usage_record cgroup = {
+		.id = skep_mock_text("/system.slice/docker-x.scope"),
+		.gone = true,
+		.interval_ns = interval_ns,
+		.memory_bytes = memory_bytes,
 	};
 
 	skep_mock_batch_add(b, &cgroup_stream, NULL, end_ns, &cgroup, &in);

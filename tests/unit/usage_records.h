@@ -23,8 +23,12 @@ void usage_add_sample(struct skep_mock_batch *, uint64_t end_ns, uint64_t interv
 /* busy: share of the time; held: a process has a context on it. */
 void usage_add_gpu(struct skep_mock_batch *, uint64_t end_ns, uint64_t interval_ns, const char *id, double busy,
 		   bool held);
+/* A cgroup of the container. */
 void usage_add_container(struct skep_mock_batch *, uint64_t end_ns, uint64_t interval_ns, const char *id, double cores,
 			 uint64_t memory_bytes);
+/* The last record of a removed cgroup. */
+void usage_add_gone(struct skep_mock_batch *, uint64_t end_ns, uint64_t interval_ns, const char *id,
+		    uint64_t memory_bytes);
 /* A sample of a process that holds a GPU. */
 void usage_add_holder(struct skep_mock_batch *, uint64_t end_ns, uint32_t pid, const char *run, const char *tool,
 		      uint64_t held_ns, uint64_t busy_ns);
