@@ -44,7 +44,7 @@ static uint32_t slot_of(uint32_t card, uint64_t client)
 	return (uint32_t)(x >> 32) & (DRM_CLIENTS_ROOM - 1);
 }
 
-/* Finds or makes a client (with pid 0). NULL: no room, which is counted. */
+/* Finds a client, or prepares a free entry (pass 0), which client_take() fills. NULL: no room, which is counted. */
 static struct drm_client *client_of(struct drm_state *s, uint32_t card, uint64_t client)
 {
 	uint32_t at = slot_of(card, client);
@@ -56,7 +56,6 @@ static struct drm_client *client_of(struct drm_state *s, uint32_t card, uint64_t
 		s->overflow++;
 		return NULL;
 	}
-	s->n_clients++;
 	s->clients[at] = (struct drm_client){ .client = client, .card = card };
 	return &s->clients[at];
 }
@@ -172,6 +171,7 @@ static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, 
 	s->cards[card].clients = s->cards[card].clients || f->n_engines;
 	s->cards[card].holders++;
 	s->cards[card].memory += f->has_device_memory ? f->device_memory : f->other_memory;
+	s->n_clients += fresh;
 	c->pass = s->passes;
 	c->pid = pid;
 	c->n_engines = f->n_engines;
@@ -349,7 +349,8 @@ static uint32_t known_read(struct drm_state *s, struct tally *tally, uint64_t in
 
 void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 {
-	uint64_t interval_ns = s->last_ns ? now_ns - s->last_ns : 0, cut = s->cut;
+	const uint64_t interval_ns = s->last_ns ? now_ns - s->last_ns : 0;
+	const uint64_t left_out = s->cut + s->overflow + tally->overflow;
 	uint32_t n;
 
 	drm_cards_find(s);
@@ -362,8 +363,8 @@ void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 	}
 	n = known_read(s, tally, interval_ns);
 	search(s, tally, n, interval_ns);
-	/* the clients of a process that this pass did not read are forgotten: in the next pass they are not new */
-	s->looked_everywhere = s->looked_everywhere && s->cut == cut;
+	/* the clients that this pass left out are forgotten: in the next pass they are not new */
+	s->looked_everywhere = s->looked_everywhere && s->cut + s->overflow + tally->overflow == left_out;
 	qsort(s->known, s->n_known, sizeof(s->known[0]), by_number);
 	clients_forget(s);
 	drm_cards_read(s, now_ns);

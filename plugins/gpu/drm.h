@@ -73,7 +73,7 @@ struct drm_state {
 	uint64_t passes, fds_read, overflow;
 	uint64_t cut;               /* times that the descriptors of a process were read in part */
 	uint32_t resume_pid;        /* where the search continues */
-	bool looked_everywhere;     /* the last pass read all descriptors of all processes */
+	bool looked_everywhere;     /* the last pass has all clients of all processes */
 	uint64_t last_ns;
 	uint32_t n_cards;
 	struct drm_card cards[DRM_CARDS];

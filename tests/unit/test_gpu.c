@@ -932,6 +932,18 @@ static void drm_clients(void **state)
 		for (uint32_t k = 0; i && k < t->n; k++)
 			assert_int_equal(t->entries[k].use.busy_ns, 0);
 	}
+	/* nor does one for whose process the tally had no room, and it takes no room among the clients meanwhile */
+	s->budget = 5000;
+	for (unsigned i = 0; i < 4; i++) {
+		tally_clear(t);
+		for (uint32_t pid = 1000; (i == 1 || i == 2) && t->n < TALLY_ROOM; pid++)
+			assert_non_null(tally_of(t, pid));
+		drm_pass(s, t, 30000000000ull + i * 1000000000ull);
+		assert_int_equal(s->n_clients, i == 1 || i == 2 ? 0 : 22);
+	}
+	assert_in_range(t->n, 22, 23);
+	for (uint32_t k = 0; k < t->n; k++)
+		assert_int_equal(t->entries[k].use.busy_ns, 0);
 	drm_free(s);
 	free(t);
 }
