@@ -50,7 +50,7 @@ struct proc_oom {
 struct proc_sampled {
 	struct skep_counters counters;
 	uint64_t time_ns;
-	uint64_t quiet_until_ns; /* the last look that found nothing new; 0: none since the sample */
+	uint64_t quiet_until_ns; /* the last look at newer figures that found no use; 0: none since the sample */
 };
 
 struct proc {

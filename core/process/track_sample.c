@@ -37,7 +37,9 @@ static void sample_out(struct track *t, struct proc *p, const struct skep_counte
 		*p->sampled = (struct proc_sampled){ p->base, since_ns, 0 };
 	}
 	if (!facets_sample(t->env.facets, p->facets, r) && !any(&used)) {
-		p->sampled->quiet_until_ns = end_ns;
+		/* without a newer sweep the figures are as old as those of the last look */
+		if (t->swept_ns > since_ns && t->swept_ns > p->sampled->quiet_until_ns)
+			p->sampled->quiet_until_ns = end_ns;
 		return;
 	}
 	if (p->sampled->quiet_until_ns > since_ns)

@@ -306,7 +306,19 @@ static void a_sample_ahead_of_the_ring(void **state)
 	assert_int_equal(fixture_image(&f, 10, 1)->r.cpu_ns, 800);
 }
 
-/* It uses a CPU, sleeps for two intervals, and uses it again: the second sample covers the last interval alone. */
+/* A sweep that takes no time reports the process, and skepd looks for samples after it. */
+static void look_at(uint64_t at_ns, uint64_t cpu_ns)
+{
+	track_sweep_begin(f.track, at_ns - 1, at_ns - 1);
+	tell_live(&f, at_ns - 1, 10, T0, 9, 4, cpu_ns, 0);
+	track_sweep_end(f.track, true, at_ns - 1);
+	track_samples_out(f.track, 0, at_ns);
+}
+
+/*
+ * It uses a CPU, sleeps for two intervals, and uses it again: the second sample covers the last interval alone.  Then a
+ * sweep takes longer than an interval: no figures came in the first half, which may have been busy.
+ */
 static void a_quiet_time(void **state)
 {
 	const struct skep_upid who = { .pid = 10, .start_ns = T0 };
@@ -314,12 +326,10 @@ static void a_quiet_time(void **state)
 
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0, 9, 4);
-	tell_live(&f, T0 + 5 * SECOND, 10, T0, 9, 4, 400, 0);
-	track_samples_out(f.track, 0, T0 + 5 * SECOND);
-	track_samples_out(f.track, 0, T0 + 10 * SECOND);
-	track_samples_out(f.track, 0, T0 + 15 * SECOND);
-	tell_live(&f, T0 + 19 * SECOND, 10, T0, 9, 4, 700, 0);
-	track_samples_out(f.track, 0, T0 + 20 * SECOND);
+	look_at(T0 + 5 * SECOND, 400);
+	look_at(T0 + 10 * SECOND, 400);
+	look_at(T0 + 15 * SECOND, 400);
+	look_at(T0 + 20 * SECOND, 700);
 	fixture_settle(&f);
 	part = fixture_part(&f, &who, 0);
 	assert_non_null(part);
@@ -327,6 +337,14 @@ static void a_quiet_time(void **state)
 	assert_int_equal(part->sum.cpu_ns, 700);
 	assert_int_equal(part->interval_ns, 5 * SECOND);
 	assert_int_equal(part->quiet_ns, 10 * SECOND);
+
+	track_samples_out(f.track, 0, T0 + 25 * SECOND);
+	look_at(T0 + 30 * SECOND, 900);
+	fixture_settle(&f);
+	part = fixture_part(&f, &who, 0);
+	assert_int_equal(part->n, 3);
+	assert_int_equal(part->interval_ns, 10 * SECOND);
+	assert_int_equal(part->quiet_ns, 0);
 }
 
 static void hostile(void **state)
