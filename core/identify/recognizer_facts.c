@@ -27,7 +27,7 @@ enum unit {
 	UNIT_KIB,
 	UNIT_MIB,
 	UNIT_GIB,
-	UNIT_CLOCK,    /* [[H:]M:]S or D-H[:M[:S]], as Slurm, PBS and Grid Engine read them */
+	UNIT_CLOCK,    /* [[H:]M:]S or D-H[:M[:S]]; Slurm alone reads a single number as minutes (walltime_min) */
 	UNIT_S,
 	UNIT_MIN,
 	UNIT_H,
