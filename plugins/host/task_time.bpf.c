@@ -22,14 +22,16 @@ SEC("raw_tp")
 int add_up(__u64 *ctx)
 {
 	__u32 first = ctx[0];
-	__u64 sum = 0;
+	__u64 cpus = ctx[1], sum = 0;
 
 	for (__u32 i = 0; i < TASK_TIME_CPUS; i++) {
-		const __u64 *of_cpu = bpf_per_cpu_ptr(&root_cpuacct_cpuusage, first + i);
+		const __u64 *of_cpu;
 
-		if (!of_cpu) /* behind the last CPU */
-			break;
-		sum += *of_cpu;
+		if (!(cpus >> i & 1))
+			continue;
+		of_cpu = bpf_per_cpu_ptr(&root_cpuacct_cpuusage, first + i);
+		if (of_cpu)
+			sum += *of_cpu;
 	}
 	task_ns = sum;
 	return 0;

@@ -9,6 +9,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/cpus.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +20,8 @@
 
 struct task_time {
 	struct task_time_bpf *bpf; /* NULL: `file` is the source */
-	uint32_t cpus;
+	uint32_t cpus;             /* the highest number of a CPU, plus 1 */
+	char list[4096];           /* of the CPUs that this machine may have */
 	int file;
 };
 
@@ -52,9 +55,42 @@ static int open_file(int root)
 	return fd;
 }
 
+/*
+ * For a number in a gap of the list the kernel returns an address in memory that it freed after the boot: it gives each
+ * number a place (__per_cpu_offset), and after the boot only the listed ones another (setup_per_cpu_areas).
+ */
+uint64_t task_time_cpus(const char *list, uint64_t first)
+{
+	uint64_t cpus = 0;
+	char *end;
+
+	for (;; list = end + 1) {
+		uint64_t from = strtoul(list, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		for (uint64_t cpu = from > first ? from : first; cpu <= to && cpu - first < TASK_TIME_CPUS; cpu++)
+			cpus |= UINT64_C(1) << (cpu - first);
+		if (*end != ',')
+			return cpus;
+	}
+}
+
+static int read_list(struct task_time *b)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/possible", "re");
+	int n;
+
+	if (!f)
+		return -errno;
+	n = fgets(b->list, sizeof(b->list), f) ? skep_cpu_slots_of(b->list) : -EIO;
+	fclose(f);
+	return n;
+}
+
 static int load(struct task_time *b)
 {
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = read_list(b);
 	uint64_t ns;
 
 	if (cpus < 0)
@@ -120,7 +156,7 @@ static int run_program(struct task_time *b, uint64_t *ret_ns)
 	uint64_t sum = 0;
 
 	for (uint64_t first = 0; first < b->cpus; first += TASK_TIME_CPUS) {
-		uint64_t args[1] = { first };
+		uint64_t args[2] = { first, task_time_cpus(b->list, first) };
 		LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
 		int err = bpf_prog_test_run_opts(bpf_program__fd(b->bpf->progs.add_up), &run);
 

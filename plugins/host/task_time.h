@@ -5,7 +5,8 @@
 #ifndef SKEP_HOST_TASK_TIME_H
 #define SKEP_HOST_TASK_TIME_H
 
-#define TASK_TIME_CPUS 64u /* CPUs whose sums one run of the program adds */
+/* numbers of CPUs for which one run of the program adds up the sums; the run has a bit for each CPU that exists */
+#define TASK_TIME_CPUS 64u
 
 #ifndef __bpf__
 #include <skep/mountinfo.h>
@@ -25,6 +26,8 @@ const char *task_time_how(const struct task_time *);
 
 /* true: the whole hierarchy of cgroup v1's cpuacct */
 bool task_time_mount(const struct skep_mount *);
+/* Which of TASK_TIME_CPUS numbers from `first` on are in a list such as "0-3,8-11" (skep/cpus.h)? Bit 0: `first`. */
+uint64_t task_time_cpus(const char *list, uint64_t first);
 #endif
 
 #endif

@@ -174,6 +174,21 @@ static void cpuacct_mount(void **state)
 	}
 }
 
+/* The scheduler's sum has the CPUs of the list alone: a number in a gap has no counter. */
+static void task_time_of_cpus_with_gaps(void **state)
+{
+	(void)state;
+	assert_int_equal(task_time_cpus("0\n", 0), 1);
+	assert_int_equal(task_time_cpus("0-3,8-11\n", 0), 0xf0f);
+	assert_int_equal(task_time_cpus("8-11,0,2", 0), 0xf05);
+	assert_int_equal(task_time_cpus("0-63", 0), UINT64_MAX);
+	assert_int_equal(task_time_cpus("0-3,62-65,127-300", 0), UINT64_C(3) << 62 | 15);
+	assert_int_equal(task_time_cpus("0-3,62-65,127-300", 64), UINT64_C(1) << 63 | 3);
+	assert_int_equal(task_time_cpus("0-3,62-65,127-300", 128), UINT64_MAX);
+	assert_int_equal(task_time_cpus("0-3,62-65,127-300", 256), (UINT64_C(1) << 45) - 1);
+	assert_int_equal(task_time_cpus("0-3\n", 64), 0);
+}
+
 /* iowait goes back when a task is woken elsewhere; idle then has gone on by as much. */
 static void iowait_back(void **state)
 {
@@ -415,7 +430,7 @@ int main(void)
 		cmocka_unit_test(stat_file),     cmocka_unit_test(stat_bad),   cmocka_unit_test(same_cpus),
 		cmocka_unit_test(iowait_back),   cmocka_unit_test(hotplug),    cmocka_unit_test(began_anew),
 		cmocka_unit_test(no_drift),      cmocka_unit_test(accounting), cmocka_unit_test(waking_up),
-		cmocka_unit_test(cpuacct_mount),
+		cmocka_unit_test(cpuacct_mount), cmocka_unit_test(task_time_of_cpus_with_gaps),
 #if defined(__x86_64__) || defined(__i386__)
 		cmocka_unit_test(unstable_tsc),
 #endif
