@@ -99,18 +99,22 @@ static __always_inline __u64 beyond(__u64 a, __u64 b)
 	return a > b ? a - b : 0;
 }
 
-/* state: the state that the numbers belong to; during a change of state the old state. */
+/*
+ * state: the state that the numbers belong to; during a change of state the old state.  An ACK or a segment may arrive
+ * between two reads.  In this order the sums then lack bytes, which the next call adds.  In another order they have
+ * bytes too many: up to a window of them, if the process moves no more.
+ */
 static __always_inline void totals_read(struct totals *t, struct sock *sk, __u32 state)
 {
 	struct tcp_sock *tp = (void *)sk;
-	__u32 una = BPF_CORE_READ(tp, snd_una), end = BPF_CORE_READ(tp, write_seq);
-	__u32 next = BPF_CORE_READ(tp, rcv_nxt), copied = BPF_CORE_READ(tp, copied_seq);
 	__u64 acked = BPF_CORE_READ(tp, bytes_acked), received = BPF_CORE_READ(tp, bytes_received);
+	__u32 una = BPF_CORE_READ(tp, snd_una), end = BPF_CORE_READ(tp, write_seq);
+	__u32 copied = BPF_CORE_READ(tp, copied_seq), next = BPF_CORE_READ(tp, rcv_nxt);
 	__u32 fin_sent = ((1u << (state & 15)) & FIN_SENT) != 0;
 	__u32 fin_come = (BPF_CORE_READ(sk, __sk_common.skc_flags) >> SOCK_DONE_BIT) & 1;
 
 	t->app[NET_TX] = beyond(acked + (__u32)(end - una), fin_sent);
-	t->app[NET_RX] = beyond(received - (__u32)(next - copied), fin_come && next == copied);
+	t->app[NET_RX] = beyond(beyond(received, (__u32)(next - copied)), fin_come && next == copied);
 	t->wire[NET_TX] = beyond(acked, fin_sent && una == end);
 	t->wire[NET_RX] = beyond(received, fin_come);
 	t->resent = BPF_CORE_READ(tp, bytes_retrans);
