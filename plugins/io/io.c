@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <skep/clock.h>
 #include <skep/drain.h>
+#include <skep/misses.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,13 +32,25 @@ void io_report_losses(struct skep_instance *inst, struct io_probe *st, const str
 	lost(inst, st, STREAM_CGROUP, now->cgroups_full - seen->cgroups_full);
 }
 
-void io_report_misses(struct skep_instance *inst, struct io_probe *st, uint64_t misses, uint64_t *seen)
+static void report_missed(struct skep_instance *inst, struct io_probe *st, unsigned stream, uint64_t now,
+			  uint64_t *seen)
 {
-	if (misses <= *seen)
+	if (now <= *seen)
 		return;
-	lost(inst, st, STREAM_DISK, misses - *seen);
-	st->host->counter_add(st->c_misses, misses - *seen);
-	*seen = misses;
+	lost(inst, st, stream, now - *seen);
+	st->host->counter_add(st->c_misses, now - *seen);
+	*seen = now;
+}
+
+void io_report_misses(struct skep_instance *inst, struct io_probe *st, const int programs[IO_PROGRAMS],
+		      struct io_missed *seen)
+{
+	uint64_t others = 0;
+
+	for (int i = IO_ON_COMPLETE + 1; i < IO_PROGRAMS; i++)
+		others += skep_fd_misses(programs[i]);
+	report_missed(inst, st, STREAM_DISK, skep_fd_misses(programs[IO_ON_COMPLETE]), &seen->completions);
+	report_missed(inst, st, STREAM_PROCESS, others, &seen->others);
 }
 
 static void check_losses(struct skep_instance *inst, struct io_probe *st)
@@ -46,7 +59,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 
 	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	io_report_losses(inst, st, &now, &st->seen);
-	io_report_misses(inst, st, io_misses(st), &st->seen_misses);
+	io_report_misses(inst, st, st->programs, &st->seen_missed);
 	st->host->counter_set(st->c_evicted, now.evicted);
 	st->host->counter_set(st->c_recovered, now.recovered);
 	st->host->counter_set(st->c_wrong, now.waits_wrong);
@@ -110,7 +123,7 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->c_wrong = host->counter(inst, "impossible_waits",
 				    "threads whose wait for storage was longer than they lived, and is left out (Linux 6.12)");
 	st->c_misses = host->counter(inst, "recursion_misses",
-				     "completions whose program the kernel skipped because it was running already");
+				     "times that the kernel skipped a program because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
 	st->c_iolat_full = host->counter(inst, "iolat_rows_full",
 					 "requests without a row in the detail iolat: raise the option iolat_rows");

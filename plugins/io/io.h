@@ -159,12 +159,12 @@ struct io_counters {
 /* What skepd has reported of the counters since the load: the next skepd continues from there. */
 struct io_reported {
 	struct io_counters counters;
-	io_count misses;
+	io_count misses, other_misses; /* skipped runs of on_complete, and of the other programs of enum io_program */
 	io_count unsaved; /* 1: the maps `..._told` had no room for some processes or cgroups */
 };
 
 /* Of the keys and values of the maps: raise it when their meaning changes. */
-#define IO_LAYOUT 2u
+#define IO_LAYOUT 3u
 /* Kinds of struct skep_unattended: a request counts once, when it completes. */
 enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };
 

@@ -7,7 +7,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/load.h>
-#include <skep/misses.h>
 #include <skep/object.h>
 #include <skep/preempt.h>
 #include <skep/types.h>
@@ -214,6 +213,31 @@ out:
 	return err;
 }
 
+const char *const io_program_names[IO_PROGRAMS] = {
+	[IO_ON_COMPLETE] = "on_complete",
+	[IO_ON_EXIT] = "on_exit",
+	[IO_ON_RECLAIM_BEGIN] = "on_reclaim_begin",
+	[IO_ON_RECLAIM_END] = "on_reclaim_end",
+	[IO_ON_MEMCG_RECLAIM_BEGIN] = "on_memcg_reclaim_begin",
+	[IO_ON_MEMCG_RECLAIM_END] = "on_memcg_reclaim_end",
+};
+
+static void open_programs(struct io_probe *st)
+{
+	const struct io_bpf *bpf = st->bpf;
+	const struct bpf_program *const programs[IO_PROGRAMS] = {
+		[IO_ON_COMPLETE] = bpf->progs.on_complete,
+		[IO_ON_EXIT] = bpf->progs.on_exit,
+		[IO_ON_RECLAIM_BEGIN] = bpf->progs.on_reclaim_begin,
+		[IO_ON_RECLAIM_END] = bpf->progs.on_reclaim_end,
+		[IO_ON_MEMCG_RECLAIM_BEGIN] = bpf->progs.on_memcg_reclaim_begin,
+		[IO_ON_MEMCG_RECLAIM_END] = bpf->progs.on_memcg_reclaim_end,
+	};
+
+	for (int i = 0; i < IO_PROGRAMS; i++)
+		st->programs[i] = skep_pins_own_program(&st->pins, programs[i], io_program_names[i]);
+}
+
 static int attach(struct skep_instance *inst, struct io_probe *st)
 {
 	int err, unpinned;
@@ -224,9 +248,17 @@ static int attach(struct skep_instance *inst, struct io_probe *st)
 	if (err)
 		return skep_load_fail(inst, st->host, err, "attaching the BPF programs");
 	skep_pins_warn(st->host, inst, unpinned, "counted");
-	if (st->pins.adopted || st->hooks)
-		st->complete_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_complete, "on_complete");
+	open_programs(st);
 	return 0;
+}
+
+static void close_programs(struct io_probe *st)
+{
+	for (int i = 0; i < IO_PROGRAMS; i++) {
+		if (st->programs[i] > 0)
+			close(st->programs[i]);
+		st->programs[i] = -1;
+	}
 }
 
 int io_load(struct skep_instance *inst, struct io_probe *st)
@@ -237,7 +269,7 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 	err = skep_load_cpus(inst, st->host, &st->n_cpus);
 	if (err)
 		return err;
-	st->complete_fd = -1;
+	close_programs(st);
 	err = place(inst, st, &hooks);
 	if (err == -ESTALE) {
 		io_bpf__destroy(st->bpf);
@@ -273,15 +305,8 @@ out:
 void io_unload(struct io_probe *st)
 {
 	st->counters = skep_view_free(st->counters, st->counters_size);
-	if (st->complete_fd > 0)
-		close(st->complete_fd);
-	st->complete_fd = -1;
+	close_programs(st);
 	io_bpf__destroy(st->bpf);
 	st->bpf = NULL;
 	skep_drain_free(&st->batch);
-}
-
-uint64_t io_misses(const struct io_probe *st)
-{
-	return skep_fd_misses(st->complete_fd);
 }

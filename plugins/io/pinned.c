@@ -11,7 +11,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/clock.h>
-#include <skep/misses.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +30,8 @@ static void touch(struct io_probe *st)
 
 void io_pinned_touch(struct io_probe *st)
 {
-	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses, .unsaved = st->unsaved };
+	const struct io_reported now = { .counters = st->seen, .misses = st->seen_missed.completions,
+					 .other_misses = st->seen_missed.others, .unsaved = st->unsaved };
 	uint32_t zero = 0;
 
 	if (!st->pins.folder[0])
@@ -214,7 +214,7 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 	err = bpf_map_lookup_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &before) ? -errno : 0;
 	if (!err) {
 		st->seen = before.counters;
-		st->seen_misses = before.misses;
+		st->seen_missed = (struct io_missed){ before.misses, before.other_misses };
 	}
 	err = err
 		      ?: reported_before(st, bpf_map__fd(st->bpf->maps.processes_told),
@@ -258,8 +258,10 @@ static void ours_begin(struct io_probe *st)
 }
 
 /* Reports losses and misses of the pinned programs since the previous skepd did. 0 or -errno. */
-static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete, struct io_reported *ret)
+static int take_losses(struct io_probe *st, const int fds[MAPS], const int programs[IO_PROGRAMS],
+		       struct io_reported *ret)
 {
+	struct io_missed missed;
 	struct io_counters now;
 	uint32_t zero = 0;
 	int err;
@@ -270,17 +272,18 @@ static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete
 	if (err)
 		return err;
 	io_report_losses(st->inst, st, &now, &ret->counters);
-	io_report_misses(st->inst, st, skep_fd_misses(on_complete), &ret->misses);
+	missed = (struct io_missed){ ret->misses, ret->other_misses };
+	io_report_misses(st->inst, st, programs, &missed);
 	return 0;
 }
 
-static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS], int on_complete)
+static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS], const int programs[IO_PROGRAMS])
 {
 	struct io_reported before;
 	uint64_t now = skep_boot_ns();
 	int err;
 
-	err = take_losses(st, fds, on_complete, &before);
+	err = take_losses(st, fds, programs, &before);
 	err = err ?: reported_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
 	if (!err && before.unsaved)
 		err = begin_unsaved(st, fds[PROCESSES], fds[CGROUPS]);
@@ -295,9 +298,10 @@ static void take_other(void *arg, const char *folder)
 	static const char *const names[MAPS] = { "processes",    "cgroups",  "processes_told",
 						 "cgroups_told", "counters", "reported" };
 	struct io_probe *st = arg;
-	int on_complete = skep_pins_program(&st->pins, folder, "on_complete");
-	int fds[MAPS], err = 0;
+	int fds[MAPS], programs[IO_PROGRAMS], err = 0;
 
+	for (int i = 0; i < IO_PROGRAMS; i++)
+		programs[i] = skep_pins_program(&st->pins, folder, io_program_names[i]);
 	if (!skep_pins_take_over(st->host, st->inst, folder, bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, &kinds))
 		err = -EBADMSG;
 	skep_pins_unpin(folder, "link_");
@@ -305,9 +309,10 @@ static void take_other(void *arg, const char *folder)
 		fds[i] = skep_pins_open(folder, "map", names[i]);
 		err = err ?: fds[i] < 0 ? fds[i] : 0;
 	}
-	err = err ?: take(st->inst, st, fds, on_complete);
-	if (on_complete >= 0)
-		close(on_complete);
+	err = err ?: take(st->inst, st, fds, programs);
+	for (int i = 0; i < IO_PROGRAMS; i++)
+		if (programs[i] >= 0)
+			close(programs[i]);
 	for (int i = 0; i < MAPS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

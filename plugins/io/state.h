@@ -105,6 +105,25 @@ struct iolat {
 	uint64_t lost, full, misses; /* as far as reported */
 };
 
+/*
+ * The programs whose skipped runs are losses.  Those that record issuers are not here: a request whose issuer they
+ * missed counts for an unknown one.
+ */
+enum io_program {
+	IO_ON_COMPLETE,
+	IO_ON_EXIT,
+	IO_ON_RECLAIM_BEGIN,
+	IO_ON_RECLAIM_END,
+	IO_ON_MEMCG_RECLAIM_BEGIN,
+	IO_ON_MEMCG_RECLAIM_END,
+	IO_PROGRAMS,
+};
+
+/* Skipped runs, as far as reported: of on_complete, and of the others, which miss waits of processes. */
+struct io_missed {
+	uint64_t completions, others;
+};
+
 struct io_probe {
 	/* options */
 	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows;
@@ -115,7 +134,7 @@ struct io_probe {
 	struct skep_instance *inst;
 	struct io_bpf *bpf;
 	struct skep_pins pins;
-	int complete_fd;  /* of on_complete, for its misses; -1: not loaded */
+	int programs[IO_PROGRAMS]; /* for their misses; < 0: not loaded */
 	bool hooks;       /* on_complete is attached */
 	int delayacct;    /* does the kernel account delays?  1, 0, -1: it cannot */
 	bool delays;      /* it does, and the programs for delays are attached */
@@ -131,7 +150,7 @@ struct io_probe {
 	const struct io_counters *counters; /* mmap of the counters map */
 	size_t counters_size;
 	struct io_counters seen;
-	uint64_t seen_misses;
+	struct io_missed seen_missed;
 	bool unsaved; /* the maps had no room to save the reported sums of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_wrong, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
@@ -143,10 +162,11 @@ struct io_probe {
 	bool ageing; /* this pass belongs to an interval, not to a flush */
 };
 
-/* io.c: report as lost what the maps had no room for, and what the hook missed, since `seen` */
+/* io.c: report as lost what the maps had no room for, and what the programs missed, since `seen` */
 void io_report_losses(struct skep_instance *, struct io_probe *, const struct io_counters *now,
 		      const struct io_counters *seen);
-void io_report_misses(struct skep_instance *, struct io_probe *, uint64_t misses, uint64_t *seen);
+void io_report_misses(struct skep_instance *, struct io_probe *, const int programs[IO_PROGRAMS],
+		      struct io_missed *seen);
 
 /* load.c */
 /* 0, or what host->fail() returned; then nothing stays loaded */
@@ -154,7 +174,7 @@ int io_load(struct skep_instance *, struct io_probe *);
 /* At each sample: kernel.task_delayacct may be switched while the probe runs. */
 void io_delayacct_look(struct skep_instance *, struct io_probe *);
 void io_unload(struct io_probe *);
-uint64_t io_misses(const struct io_probe *); /* completions whose program the kernel skipped; 0 before 5.12 */
+extern const char *const io_program_names[IO_PROGRAMS];
 
 /* signals.c */
 struct io_hooks {

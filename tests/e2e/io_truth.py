@@ -163,6 +163,8 @@ def run(folder, cases):
 
 
 def judge(cases, out):
+    import testing  # not in a case, whose reads count
+
     driven = json.load(open(cases))
     records = [json.loads(line) for line in open(out) if line.endswith("\n")]
     bad = []
@@ -250,9 +252,9 @@ def judge(cases, out):
         if left < -MIB or left > max(reference // 10, MIB):
             bad.append(f"{account}: {left} of {reference} bytes unattributed")
     # Of disk.io the requests to loop devices are lost that another test makes and removes within an interval; the sums
-    # above have those of this disk.
+    # above have those of this disk. A kernel that preempts programs skips them at the ends of some threads.
     lost = {r["loss.stream"]: r["count"] for r in records if r["stream"] == "loss" and r["loss.stream"] in ("cgroup.io", "io")}
-    if lost:
+    if "cgroup.io" in lost or (lost and not testing.preempts()):
         bad.append(f"lost: {lost}")
     for b in bad:
         print("not ok -", b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_io_parse.c - the probe "io" without its kernel side: /proc/diskstats, kinds of disks, /proc/vmstat,
- * mounts, the clients of network file systems, and levels into differences.
+ * mounts, the clients of network file systems, levels into differences, and losses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -380,6 +380,57 @@ static void levels_as_an_array(void **state)
 	assert_null(t.at);
 }
 
+/* ---- losses ------------------------------------------------------------------ */
+
+uint64_t __wrap_skep_fd_misses(int fd);
+
+static uint64_t misses[IO_PROGRAMS], lost[STREAM_PROCESS + 1], counted;
+
+uint64_t __wrap_skep_fd_misses(int fd)
+{
+	return fd < 0 ? 0 : misses[fd];
+}
+
+static void lose(struct skep_instance *inst, unsigned stream, enum skep_loss where, uint64_t n)
+{
+	(void)inst;
+	assert_int_equal(where, SKEP_LOSS_KERNEL);
+	assert_true(stream == STREAM_DISK || stream == STREAM_PROCESS);
+	lost[stream] += n;
+}
+
+static void count(struct skep_counter *c, uint64_t n)
+{
+	(void)c;
+	counted += n;
+}
+
+/* The kernel may skip any program: a completion is missing in the disk's record, the rest in the processes'. */
+static void skipped_programs_are_losses(void **state)
+{
+	const struct skep_host host = { .lost = lose, .counter_add = count };
+	static struct io_probe st;
+	const int programs[IO_PROGRAMS] = { 0, 1, 2, 3, -1, -1 };
+	struct io_missed seen = { 1, 2 }; /* what the previous skepd has reported */
+
+	(void)state;
+	st.host = &host;
+	misses[IO_ON_COMPLETE] = 4;
+	misses[IO_ON_EXIT] = 5;
+	misses[IO_ON_RECLAIM_BEGIN] = 6;
+	misses[IO_ON_RECLAIM_END] = 7;
+	for (int i = 0; i < 2; i++) {
+		io_report_misses(NULL, &st, programs, &seen);
+		assert_int_equal(lost[STREAM_DISK], 3);
+		assert_int_equal(lost[STREAM_PROCESS], 16);
+		assert_int_equal(counted, 19);
+	}
+	misses[IO_ON_RECLAIM_END]++;
+	io_report_misses(NULL, &st, programs, &seen);
+	assert_int_equal(lost[STREAM_DISK], 3);
+	assert_int_equal(lost[STREAM_PROCESS], 17);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +442,7 @@ int main(void)
 		cmocka_unit_test(every_client),
 		cmocka_unit_test(which_client),
 		cmocka_unit_test(levels_as_an_array),
+		cmocka_unit_test(skipped_programs_are_losses),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
