@@ -121,12 +121,13 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	len = (uint32_t)skep_path_join(at, r->cwd_len, r->flags & PROC_EXEC_CWD_CUT, s->cwd, sizeof(s->cwd));
 	rec.cwd = text(s->cwd, len);
 	at += r->cwd_len;
-	if (r->cgroup_len) {
+	/* without its beginning it is no path: the host finds the whole one in the mounted hierarchy */
+	if (r->cgroup_len && !(r->flags & PROC_EXEC_CGROUP_CUT)) {
 		len = (uint32_t)skep_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
 		rec.cgroup = text(s->cgroup, len);
 		st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
-		at += r->cgroup_len;
 	}
+	at += r->cgroup_len;
 	len = r->argv_len;
 	memcpy(s->argv, at, len);
 	s->argv[len] = '\0';
@@ -185,7 +186,7 @@ static int decode_oom(struct skep_instance *inst, struct proc_state *st, const s
 
 	if (sizeof(*r) + (uint64_t)r->cgroup_len > size)
 		return -EBADMSG;
-	if (r->cgroup_id) {
+	if (r->cgroup_id && !r->cgroup_cut) {
 		size_t len = skep_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup,
 					    sizeof(st->scratch.cgroup));
 

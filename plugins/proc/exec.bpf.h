@@ -250,6 +250,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		b->walk.dentry = (__u64)node;
 		walk_cgroup(buffer);
 		rec->cgroup_len = b->walk.off - off;
+		rec->flags |= b->walk.cut ? PROC_EXEC_CGROUP_CUT : 0;
 	}
 	SKEP_FROM_MEMORY();
 	put_argv(b, mm);

@@ -107,12 +107,14 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 		       : 0;
 	b->walk.off = 0;
 	b->walk.dentry = 0;
+	b->walk.cut = 0;
 	for (int i = 0; i < 24; i++)
 		if (oom_level())
 			break;
 	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
 		if (oom_cgroup_step())
 			break;
+	b->oom.cgroup_cut = b->walk.cut;
 	len = b->oom.cgroup_len = b->walk.off;
 	if (len > sizeof(b->data))
 		len = sizeof(b->data);

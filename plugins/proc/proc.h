@@ -79,6 +79,7 @@ struct proc_fork {
 #define PROC_EXEC_WAS_EXCLUDED 16u
 #define PROC_EXEC_ENVIRON_FAULT 32u /* the kernel side could not search the environment to its end */
 #define PROC_EXEC_BOUNDARY 64u      /* a boundary: it searched for the host's names too (environ.h) */
+#define PROC_EXEC_CGROUP_CUT 128u
 #define PROC_EXEC_UNKNOWN_SHIFT 8 /* from here to 15: dimensions of rules that the kernel cannot decide */
 
 /* What started the program of an exec record. */
@@ -159,7 +160,7 @@ struct proc_oom {
 	__u64 usage_pages;
 	__u64 peak_pages;
 	__u32 cgroup_len;
-	__u32 reserved;
+	__u32 cgroup_cut; /* 1: components are missing above those that it has */
 };
 
 #define PROC_LIVE_ZOMBIE 1u

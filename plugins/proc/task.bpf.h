@@ -73,7 +73,7 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 
 /*
  * Adds one component to a cgroup's path, leaf first as skep/bpf/path.bpf.h does; room: a power of two. 1: the walk
- * ends.
+ * ends. w->cut: components are missing above those that it has so far.
  */
 static __always_inline int cgroup_up(struct skep_walk *w, char *data, __u32 room)
 {
@@ -81,6 +81,7 @@ static __always_inline int cgroup_up(struct skep_walk *w, char *data, __u32 room
 	__u32 off = w->off;
 	long n;
 
+	w->cut = up != NULL;
 	if (!up || off > room - PROC_NAME_MAX)
 		return 1;
 	n = bpf_probe_read_kernel_str(data + (off & (room - 1)), PROC_NAME_MAX, BPF_CORE_READ(kn, name));
@@ -88,6 +89,7 @@ static __always_inline int cgroup_up(struct skep_walk *w, char *data, __u32 room
 		return 1;
 	w->off = off + n;
 	w->dentry = (__u64)up;
+	w->cut = node_parent(up) != NULL; /* the name of the topmost one is not part of a path */
 	return 0;
 }
 

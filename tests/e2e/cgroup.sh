@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/cgroup.sh - the probe "cgroup" on this kernel's cgroups, v1 or v2: compares its records with the files of
-# a cgroup that lives through several intervals, one that lives 100 ms, and one that runs out of memory.
+# a cgroup that lives through several intervals, one that lives 100 ms, and one that runs out of memory; and the path of
+# a cgroup that is deeper than the probe "proc" goes up in the kernel (PROC_CGROUP_DEPTH).
 # Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
 . "$(dirname "$0")/../wait.sh"
@@ -17,7 +18,7 @@ clean() {
 	[ -z "$daemon$beside" ] || kill $daemon $beside 2>/dev/null
 	[ -z "$beside" ] || wait "$beside" 2>/dev/null
 	for c in /sys/fs/cgroup /sys/fs/cgroup/*; do
-		[ -d "$c/$top" ] && rmdir "$c/$top"/* "$c/$top" 2>/dev/null
+		[ -d "$c/$top" ] && find "$c/$top" -depth -type d -exec rmdir {} \; 2>/dev/null
 	done
 	[ -z "$mounted" ] || umount /sys/fs/cgroup
 	rm -rf "$work"
@@ -108,6 +109,15 @@ done
 make oom 20000000
 (enter oom; exec python3 -c 'hold = bytearray(60 << 20)') >/dev/null 2>&1
 remove oom
+deep=$(printf 'level/%.0s' $(seq 30))deep
+for f in $folders; do mkdir -p "$f/$top/$deep"; done
+# skepd looks for the whole path while the process lives
+for seconds in 1 2 4 8 16; do
+	(enter "$deep"; exec sleep $seconds)
+	recorded "$work/out"
+	! grep -q '"stream":"process.exit".*"cgroup":"[^"]*/deep"' "$work/out" || break
+done
+for f in $folders; do (cd "$f/$top" && rmdir -p "$deep"); done
 cat >"$work/judge" <<'END'
 import json, sys
 work, top = sys.argv[1:]
@@ -143,6 +153,8 @@ check("a cgroup of 100 ms: a record has its CPU time, read when the last process
 rs = of("oom")
 check("the cgroup that ran out of memory: the kernel killed one process", total(rs, "oom_kills") == 1 and total(rs, "oom_events") >= 1, rs)
 check("the cgroup that ran out of memory: its peak is the limit", rs and abs(max(r["memory_peak_bytes"] for r in rs) - 20000000) < 2 << 20, rs)
+paths = {r["cgroup"] for r in records if r["stream"] == "process.exit" and r["cgroup"].endswith("/deep")}
+check("a cgroup 32 levels down has its whole path", paths == {f"{top}/" + 30 * "level/" + "deep"}, paths)
 sys.exit(1 if failures else 0)
 END
 wait_for python3 "$work/judge" "$work" "/$top"

@@ -390,6 +390,13 @@ static void exec_is_decoded(void **state)
 	/* redacted before it leaves, and not marked as cut for that */
 	assert_memory_equal(got.argv, "x.sh\0--password\0***", 20);
 	assert_int_equal(got.exec.argv.total, got.exec.argv.len);
+	/* a cgroup's path without its beginning is not sent: the host finds the whole one */
+	((struct proc_exec *)r)->flags |= PROC_EXEC_CGROUP_CUT;
+	taught_id = 0;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
+	assert_int_equal(taught_id, 0);
+	assert_int_equal(got.exec.cgroup.len, 0);
+	assert_memory_equal(got.argv, "x.sh\0--password\0***", 20);
 	free(r);
 }
 
@@ -438,6 +445,9 @@ static void oom_names_the_cgroup(void **state)
 	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), 0);
 	assert_string_equal(got.cgroup, "/a/b");
 	assert_int_equal(got.oom.limit_bytes, 8192);
+	r.oom.cgroup_cut = 1;
+	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), 0);
+	assert_int_equal(got.oom.cgroup.len, 0); /* the host finds the whole path */
 	r.oom.cgroup_len = 4000;
 	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), -EBADMSG);
 }
