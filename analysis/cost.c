@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/finding.h"
+
 #define SECOND UINT64_C(1000000000)
 
 /* A run with its tasks, and its sums of core time and memory. */
@@ -68,7 +70,14 @@ struct costing {
 	const struct lake_machine_row *rows; /* of a host */
 	size_t n_rows;
 	struct claim *list; /* of a segment */
-	uint64_t (*held)[PRICE_RESOURCES]; /* of a segment, by index of claims->tasks: what runs in the task used */
+	uint64_t (*held)[PRICE_RESOURCES]; /* of a segment, by index of claims->tasks: what others used of it */
+	/*
+	 * By index of claims->tasks: 1 + the index of the task of its job that held the job's memory or GPUs when the
+	 * task began; 0: none.
+	 */
+	size_t (*before)[PRICE_RESOURCES];
+	/* By index of claims->tasks: 1 + the index of the task of a scheduler's job in which the task ran; 0: none. */
+	size_t (*around)[PRICE_RESOURCES];
 	size_t n_list, list_room, rows_room, problems_room;
 };
 
@@ -252,20 +261,173 @@ static int by_host(const void *a, const void *b)
 	return key_order(x->run->id, x->run->boot_id, y->run->id, y->run->boot_id);
 }
 
-/* The task of the run in which the inner run began; NULL: it began outside of its tasks. */
-static const struct lake_claims_task *task_around(const struct claimant *of, const struct claimant *inner)
-{
-	const struct lake_claims_task *found = NULL;
-
-	for (size_t i = 0; i < of->n_tasks && of->tasks[i].start_ns <= inner->start_ns; i++)
-		if (of->tasks[i].inner_runs && task_end(of, &of->tasks[i]) >= inner->start_ns)
-			found = &of->tasks[i];
-	return found;
-}
-
 static bool asked_for(const struct lake_claims_task *t, enum price_resource r)
 {
 	return r == PRICE_CPU ? t->reserved_cpus > 0 : r == PRICE_MEMORY ? t->reserved_memory_bytes : t->reserved_gpus;
+}
+
+/* By job, then begin. */
+static int by_job(const void *a, const void *b)
+{
+	const struct lake_claims_task *x = *(const struct lake_claims_task *const *)a;
+	const struct lake_claims_task *y = *(const struct lake_claims_task *const *)b;
+	const int order = analysis_job_order(x->job, y->job);
+
+	if (order)
+		return order;
+	return x->start_ns != y->start_ns ? x->start_ns < y->start_ns ? -1 : 1 : (x > y) - (x < y);
+}
+
+/* tasks: room for pointers to those of the run. */
+static void share_requests(struct costing *c, const struct claimant *of, const struct lake_claims_task **tasks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < of->n_tasks; i++)
+		if (*of->tasks[i].job)
+			tasks[n++] = &of->tasks[i];
+	if (n)
+		qsort(tasks, n, sizeof(*tasks), by_job);
+	for (enum price_resource r = PRICE_MEMORY; r <= PRICE_GPU; r++) {
+		const struct lake_claims_task *last = NULL; /* of those of the job that ends last */
+
+		for (size_t i = 0; i < n; i++) {
+			const struct lake_claims_task *t = tasks[i];
+			const bool same = last && analysis_job_order(last->job, t->job) == 0;
+
+			if (!asked_for(t, r))
+				continue;
+			if (same && task_end(of, last) > t->start_ns)
+				c->before[t - c->claims->tasks][r] = 1 + (size_t)(last - c->claims->tasks);
+			if (!same || task_end(of, t) > task_end(of, last))
+				last = t;
+		}
+	}
+}
+
+/*
+ * The ranks, steps and script of a job that run at once share the job's memory and GPUs on the host: Slurm tells each
+ * of them the same request.  The one that began first holds the request, then the one that ends last.
+ */
+static int find_shared_requests(struct costing *c)
+{
+	const struct lake_claims_task **tasks = calloc(c->claims->n_tasks + 1, sizeof(const struct lake_claims_task *));
+
+	if (!tasks)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_claimants; i++)
+		share_requests(c, &c->claimants[i], tasks);
+	free(tasks);
+	return 0;
+}
+
+static const struct lake_claims_task *task_before(const struct costing *c, const struct lake_claims_task *t,
+						  enum price_resource r)
+{
+	const size_t before = c->before[t - c->claims->tasks][r];
+
+	return before ? &c->claims->tasks[before - 1] : NULL;
+}
+
+/* When the task begins to hold a request that it shares; at its end or later: never. */
+static uint64_t held_from(const struct costing *c, const struct claimant *of, const struct lake_claims_task *t,
+			  enum price_resource r)
+{
+	const struct lake_claims_task *before = task_before(c, t, r);
+
+	return before ? task_end(of, before) : t->start_ns;
+}
+
+/* The task of the run in which the inner run began; NULL: it began outside of its tasks. */
+static const struct lake_claims_task *task_around(const struct claimant *of, const struct claimant *inner)
+{
+	size_t low = 0, high = of->n_tasks;
+
+	while (low < high) { /* behind those that began before it */
+		const size_t middle = low + (high - low) / 2;
+
+		if (of->tasks[middle].start_ns <= inner->start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0)
+		if (of->tasks[low].inner_runs && task_end(of, &of->tasks[low]) >= inner->start_ns)
+			return &of->tasks[low];
+	return NULL;
+}
+
+/* The task that held the request for the resource then: t, or one of its job; NULL: t asked for none. */
+static const struct lake_claims_task *holder_of(const struct costing *c, const struct claimant *of,
+						const struct lake_claims_task *t, enum price_resource r, uint64_t ns)
+{
+	if (!t || !asked_for(t, r))
+		return NULL;
+	while (held_from(c, of, t, r) > ns && task_before(c, t, r))
+		t = task_before(c, t, r);
+	return t;
+}
+
+/* A task in which another run began or which a process of another run joined, and the claimant of its run. */
+struct outer {
+	const struct lake_claims_task *task;
+	const struct claimant *of;
+};
+
+static int by_boot_and_job(const void *a, const void *b)
+{
+	const struct outer *x = a, *y = b;
+
+	return key_order(x->task->boot_id, x->task->job, y->task->boot_id, y->task->job);
+}
+
+/* outer: by boot and job, n of them. */
+static void set_around(struct costing *c, const struct claimant *of, const struct lake_claims_task *t,
+		       const struct outer *outer, size_t n)
+{
+	const struct outer key = { .task = t }, *found;
+
+	if (!*t->job || !n)
+		return;
+	found = bsearch(&key, outer, n, sizeof(*outer), by_boot_and_job);
+	while (found && found > outer && by_boot_and_job(found - 1, &key) == 0)
+		found--;
+	for (; found && found < outer + n && by_boot_and_job(found, &key) == 0; found++) {
+		if (found->of == of || task_end(found->of, found->task) <= t->start_ns ||
+		    found->task->start_ns > t->start_ns ||
+		    (found->task->start_ns == t->start_ns && found->task > t)) /* never each around the other */
+			continue;
+		for (enum price_resource r = PRICE_CPU; r < PRICE_RESOURCES; r++) {
+			const struct lake_claims_task *h = holder_of(c, found->of, found->task, r, t->start_ns);
+
+			h = found->of->holder[r] ? found->of->holder[r] : h;
+			c->around[t - c->claims->tasks][r] = h ? 1 + (size_t)(h - c->claims->tasks) : 0;
+		}
+	}
+}
+
+/*
+ * A job that an engine such as Snakemake submitted to a scheduler is a task of two runs: of the scheduler's, and by its
+ * key of the engine's.  The engine's task has the job of the scheduler's.
+ */
+static int find_tasks_around(struct costing *c)
+{
+	struct outer *outer = calloc(c->claims->n_tasks + 1, sizeof(*outer));
+	size_t n = 0;
+
+	if (!outer)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_claimants; i++)
+		for (size_t k = 0; k < c->claimants[i].n_tasks; k++)
+			if (c->claimants[i].tasks[k].inner_runs && *c->claimants[i].tasks[k].job)
+				outer[n++] = (struct outer){ &c->claimants[i].tasks[k], &c->claimants[i] };
+	if (n)
+		qsort(outer, n, sizeof(*outer), by_boot_and_job);
+	for (size_t i = 0; i < c->n_claimants; i++)
+		for (size_t k = 0; k < c->claimants[i].n_tasks; k++)
+			set_around(c, &c->claimants[i], &c->claimants[i].tasks[k], outer, n);
+	free(outer);
+	return 0;
 }
 
 /* The claimants are in the order in which they began, so that the holders of a run around another are known. */
@@ -290,7 +452,8 @@ static int find_holders(struct costing *c)
 			continue;
 		t = task_around(*found, of);
 		for (enum price_resource r = PRICE_CPU; r < PRICE_RESOURCES; r++)
-			of->holder[r] = (*found)->holder[r] ? (*found)->holder[r] : t && asked_for(t, r) ? t : NULL;
+			of->holder[r] = (*found)->holder[r] ? (*found)->holder[r]
+							    : holder_of(c, *found, t, r, of->start_ns);
 	}
 	free(sorted);
 	return 0;
@@ -321,7 +484,7 @@ static int list_claimants(struct costing *c, const struct lake_runs *runs)
 	}
 	if (c->n_claimants)
 		qsort(c->claimants, c->n_claimants, sizeof(*c->claimants), by_host);
-	return find_holders(c);
+	return find_shared_requests(c) == 0 && find_holders(c) == 0 ? find_tasks_around(c) : -ENOMEM;
 }
 
 /* ---- a machine in a segment ------------------------------------------------------------------ */
@@ -445,6 +608,23 @@ static int add_claim(struct costing *c, struct claimant *of, const struct lake_c
 	return 0;
 }
 
+/* What the task used of memory that other tasks of its job held meanwhile. in: its time in the segment. */
+static void use_shared(struct costing *c, const struct claimant *of, const struct lake_claims_task *t,
+		       const struct segment *s, uint64_t used, uint64_t in)
+{
+	const uint64_t from = t->start_ns > s->from_ns ? t->start_ns : s->from_ns;
+	const uint64_t end = task_end(of, t), until = end < s->until_ns ? end : s->until_ns;
+
+	for (const struct lake_claims_task *h = t; (h = task_before(c, h, PRICE_MEMORY));) {
+		const uint64_t since = held_from(c, of, h, PRICE_MEMORY);
+
+		c->held[h - c->claims->tasks][PRICE_MEMORY] +=
+			share(used, overlap(since, task_end(of, h), from, until), in);
+		if (since <= from)
+			break;
+	}
+}
+
 /* A task claims the larger of its request and its use. Subtracts its use from the run's. */
 static int claim_task(struct costing *c, struct claimant *of, const struct lake_claims_task *t, const struct segment *s,
 		      struct amounts *rest)
@@ -457,6 +637,7 @@ static int claim_task(struct costing *c, struct claimant *of, const struct lake_
 				   : 1;
 	const double fit_memory = of->tasks_kib_s > (double)of->kib_s ? (double)of->kib_s / of->tasks_kib_s : 1;
 	struct amounts a = { 0 };
+	uint64_t own; /* the part of `in` in which it holds what it asked for */
 
 	if (!in)
 		return 0;
@@ -468,10 +649,13 @@ static int claim_task(struct costing *c, struct claimant *of, const struct lake_
 		rest->used[r] -= a.used[r];
 	}
 	a.reserved[PRICE_CPU] = more_than(whole(t->reserved_cpus * (double)in), a.used[PRICE_CPU]);
-	a.reserved[PRICE_MEMORY] =
-		more_than(whole(kib_seconds((double)t->reserved_memory_bytes, in)), a.used[PRICE_MEMORY]);
+	own = overlap(held_from(c, of, t, PRICE_MEMORY), end, s->from_ns, s->until_ns);
+	a.reserved[PRICE_MEMORY] = more_than(whole(kib_seconds((double)t->reserved_memory_bytes, own)),
+					     share(a.used[PRICE_MEMORY], own, in));
+	use_shared(c, of, t, s, a.used[PRICE_MEMORY], in);
 	/* how long a task kept a GPU busy is known of its run only */
-	a.reserved[PRICE_GPU] = whole((double)t->reserved_gpus * (double)in);
+	own = overlap(held_from(c, of, t, PRICE_GPU), end, s->from_ns, s->until_ns);
+	a.reserved[PRICE_GPU] = whole((double)t->reserved_gpus * (double)own);
 	if (rest->used[PRICE_GPU] && a.reserved[PRICE_GPU]) {
 		a.used[PRICE_GPU] =
 			a.reserved[PRICE_GPU] < rest->used[PRICE_GPU] ? a.reserved[PRICE_GPU] : rest->used[PRICE_GPU];
@@ -499,15 +683,23 @@ static int claim_run(struct costing *c, struct claimant *of, const struct segmen
 	return err ? err : add_claim(c, of, NULL, rest);
 }
 
+/* The task whose request contains the claim: that around its task, else that around its run. NULL: none. */
+static const struct lake_claims_task *holder_in(const struct costing *c, const struct claim *claim, int r)
+{
+	const size_t around = claim->task ? c->around[claim->task - c->claims->tasks][r] : 0;
+
+	return around ? &c->claims->tasks[around - 1] : claim->of->holder[r];
+}
+
 /*
  * A run that began in a task with a request uses what that task holds. The requests of the run's tasks hold nothing
- * more, and of the outer task's request that part is unused which the run did not use either.
+ * more, and of the outer task's request that part is unused which the run, or tasks of its job, did not use either.
  */
 static void hold_claims(struct costing *c, const struct segment *s)
 {
 	for (size_t i = 0; i < c->n_list; i++)
 		for (int r = 0; r < PRICE_RESOURCES; r++) {
-			const struct lake_claims_task *holder = c->list[i].of->holder[r];
+			const struct lake_claims_task *holder = holder_in(c, &c->list[i], r);
 
 			if (!holder || holder->start_ns >= s->until_ns ||
 			    (holder->end_ns && holder->end_ns <= s->from_ns)) /* the run outlived the task */
@@ -518,14 +710,17 @@ static void hold_claims(struct costing *c, const struct segment *s)
 	for (size_t i = 0; i < c->n_list; i++) {
 		struct claim *claim = &c->list[i];
 
-		for (int r = 0; claim->task && r < PRICE_RESOURCES; r++)
-			claim->a.reserved[r] = more_than(claim->a.reserved[r],
-							 c->held[claim->task - c->claims->tasks][r]);
+		for (int r = 0; claim->task && r < PRICE_RESOURCES; r++) {
+			uint64_t *held = &c->held[claim->task - c->claims->tasks][r];
+
+			claim->a.reserved[r] = more_than(claim->a.reserved[r], *held);
+			*held = 0;
+		}
 	}
 	for (size_t i = 0; i < c->n_list; i++)
 		for (int r = 0; r < PRICE_RESOURCES; r++)
-			if (c->list[i].of->holder[r])
-				c->held[c->list[i].of->holder[r] - c->claims->tasks][r] = 0;
+			if (holder_in(c, &c->list[i], r))
+				c->held[holder_in(c, &c->list[i], r) - c->claims->tasks][r] = 0;
 }
 
 /* Scales the claims down to the machine's capacity: first the unused reservations, then the use. */
@@ -933,7 +1128,9 @@ int cost_new(const struct price_table *prices, const struct lake_runs *runs, con
 	int err;
 
 	c.held = calloc(claims->n_tasks + 1, sizeof(*c.held));
-	err = c.to && c.held ? list_claimants(&c, runs) : -ENOMEM;
+	c.before = calloc(claims->n_tasks + 1, sizeof(*c.before));
+	c.around = calloc(claims->n_tasks + 1, sizeof(*c.around));
+	err = c.to && c.held && c.before && c.around ? list_claimants(&c, runs) : -ENOMEM;
 	if (!err) {
 		c.to->currency = price_currency(prices);
 		c.to->system_known = true;
@@ -951,6 +1148,8 @@ int cost_new(const struct price_table *prices, const struct lake_runs *runs, con
 		c.to->n_spread += c.claimants[i].spread && c.claimants[i].chosen;
 	free(c.claimants);
 	free(c.held);
+	free(c.before);
+	free(c.around);
 	free(c.list);
 	if (err)
 		cost_free(c.to);

@@ -51,6 +51,8 @@ bool finding_threshold_known(const struct finding_kind *const *kinds, const stru
 double analysis_task_wall_s(const struct analysis *, const struct lake_task *);
 /* Groups the report's tasks by name. 0 or -ENOMEM. */
 int analysis_group_all(struct analysis *);
+/* As strcmp(), of jobs of tasks: "41", "41.0" and "41.1" are one job, a script and steps of it. */
+int analysis_job_order(const char *job, const char *other);
 void analysis_group_free(struct analysis_group *);
 /*
  * Finds the images without children of their own: a shell that has run its helpers and then executes a program is a

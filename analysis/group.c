@@ -413,19 +413,18 @@ static struct analysis_group *group_new(const struct analysis *a, const struct w
 	return g;
 }
 
-/* "41", "41.0" and "41.1" are one job: a script and steps of it. */
-static int job_order(const struct lake_task *x, const struct lake_task *y)
+int analysis_job_order(const char *job, const char *other)
 {
-	const size_t len = strcspn(x->job, "."), other = strcspn(y->job, ".");
-	const int order = strncmp(x->job, y->job, len < other ? len : other);
+	const size_t len = strcspn(job, "."), other_len = strcspn(other, ".");
+	const int order = strncmp(job, other, len < other_len ? len : other_len);
 
-	return order ? order : (len > other) - (len < other);
+	return order ? order : (len > other_len) - (len < other_len);
 }
 
 static int task_by_job(const void *a, const void *b)
 {
 	const struct lake_task *x = *(const struct lake_task *const *)a, *y = *(const struct lake_task *const *)b;
-	const int order = job_order(x, y);
+	const int order = analysis_job_order(x->job, y->job);
 
 	return order ? order : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
@@ -447,7 +446,7 @@ static void find_shares(const struct lake_report *r, const struct lake_task **ta
 	if (n)
 		qsort(tasks, n, sizeof(*tasks), task_by_job);
 	for (size_t i = 0; i < n; i++) {
-		const bool same = last && job_order(last, tasks[i]) == 0;
+		const bool same = last && analysis_job_order(last->job, tasks[i]->job) == 0;
 
 		if (same && (!last->end_ns || last->end_ns > tasks[i]->start_ns))
 			shares[last - r->tasks] = shares[tasks[i] - r->tasks] = 1;

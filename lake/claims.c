@@ -55,11 +55,11 @@ static const struct lake_question parts[] = {
 #define RESERVED(of_) "CASE WHEN granted_" of_ " > 0 THEN granted_" of_ " ELSE requested_" of_ " END"
 #define RESERVED_COLUMNS RESERVED("memory_bytes") ", " RESERVED("gpus") ", " RESERVED("cpus")
 #define TASK_COLUMNS(run_)                                                                                             \
-	run_ "run, " run_ "boot_id, task, task_id, t.start_ns, t.end_ns, t.cpu_ns, t.rss_peak_bytes, inner_runs, "     \
+	run_ "run, " run_ "boot_id, task, task_id, t.job, t.start_ns, t.end_ns, t.cpu_ns, t.rss_peak_bytes, inner_runs, "     \
 	     RESERVED_COLUMNS
 static const struct lake_question tasks = {
 	.sqlite = "SELECT " TASK_COLUMNS("r.") " FROM run r JOIN task t ON t.run = r.id WHERE " LIVED,
-	.clickhouse = "SELECT run, boot_id, task, task_id, start_ns, end_ns, cpu_ns, rss_peak_bytes, inner_runs, " RESERVED_COLUMNS
+	.clickhouse = "SELECT run, boot_id, task, task_id, job, start_ns, end_ns, cpu_ns, rss_peak_bytes, inner_runs, " RESERVED_COLUMNS
 		      " FROM task FINAL WHERE " LIVED_CLICKHOUSE,
 };
 
@@ -182,7 +182,7 @@ static int add_task(const struct reading *in, const struct lake_rows *rows)
 {
 	struct claims *c = in->to;
 	struct lake_claims_task t = { 0 }, *list;
-	const char **const text[] = { &t.run, &t.boot_id, &t.task, &t.task_id };
+	const char **const text[] = { &t.run, &t.boot_id, &t.task, &t.task_id, &t.job };
 	uint64_t *const number[] = {
 		&t.start_ns, &t.end_ns, &t.cpu_ns, &t.rss_peak_bytes, &t.inner_runs, &t.reserved_memory_bytes,
 		&t.reserved_gpus,

@@ -33,7 +33,7 @@ struct lake_claims_part {
 
 /* A task as its record has it.  reserved: what it was granted, else what it asked for; 0: neither is known. */
 struct lake_claims_task {
-	const char *run, *boot_id, *task, *task_id;
+	const char *run, *boot_id, *task, *task_id, *job;
 	uint64_t start_ns, end_ns, cpu_ns, rss_peak_bytes, inner_runs, reserved_memory_bytes, reserved_gpus;
 	double reserved_cpus;
 };

@@ -30,9 +30,9 @@ static struct lake_run runs[] = {
 	  .parent_run = "", .cpus = 8, .totals = { .cpu_ns = 1 * HOUR } },
 };
 static struct lake_claims_task tasks[] = {
-	{ .run = "A", .boot_id = "b1", .task = "align", .task_id = "1", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 2 * HOUR,
+	{ .run = "A", .boot_id = "b1", .task = "align", .task_id = "1", .job = "", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 2 * HOUR,
 	  .rss_peak_bytes = UINT64_C(8) << 30, .reserved_cpus = 4, .reserved_memory_bytes = UINT64_C(16) << 30 },
-	{ .run = "B", .boot_id = "b1", .task = "sort", .task_id = "2", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 1 * HOUR,
+	{ .run = "B", .boot_id = "b1", .task = "sort", .task_id = "2", .job = "", .start_ns = T, .end_ns = T + HOUR, .cpu_ns = 1 * HOUR,
 	  .rss_peak_bytes = UINT64_C(4) << 30, .reserved_cpus = 3, .reserved_memory_bytes = UINT64_C(8) << 30 },
 };
 static struct lake_claims_part parts[] = {
@@ -272,8 +272,6 @@ static void test_no_figure(void **state)
 	tasks[0].reserved_cpus = 4;
 }
 
-/* ---- any runs --------------------------------------------------------------------------- */
-
 /*
  * B began in the task of A, and has a task itself. What A asked for is all that is held: B's use is a part of it, and
  * B's own request is in it. Of a resource that A did not ask for, B's request counts.
@@ -308,6 +306,68 @@ static void test_within_a_request(void **state)
 	runs[1].parent_run = "";
 }
 
+/*
+ * A script and a rank of one job: the request of each is the job's 10 GiB, and 2 cores of its own.  The job holds
+ * 10 GiB, of which A used 8; two jobs hold 10 GiB each.
+ */
+static void test_one_job(void **state)
+{
+	struct lake_claims_task two[2];
+	struct lake_claims claims = all_claims();
+	struct cost *c;
+
+	(void)state;
+	two[0] = tasks[0];
+	two[0].job = "7";
+	two[0].reserved_cpus = 2;
+	two[0].cpu_ns = HOUR;
+	two[0].rss_peak_bytes = UINT64_C(4) << 30;
+	two[0].reserved_memory_bytes = UINT64_C(10) << 30;
+	two[1] = two[0];
+	two[1].task_id = "3";
+	two[1].job = "7.0";
+	claims.tasks = two;
+	claims.n_tasks = 2;
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 0, "A", 0, 250 * MILLI, 187500000 + 15625000);
+	cost_free(c);
+	two[1].job = "8.0";
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 0, "A", 0, 250 * MILLI, 187500000 + 93750000);
+	cost_free(c);
+	/* the rank begins at a quarter, and outlives the script: each holds 5 GiB x h, less 3 and 2 */
+	two[1].job = "7.0";
+	two[0].end_ns = T + HOUR / 2;
+	two[1].start_ns = T + HOUR / 4;
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 0, "A", 0, 250 * MILLI, 46875000 + 39062500);
+	cost_free(c);
+}
+
+/* B's task is a job that A, the scheduler's run, holds: B joined it by its key, and did not begin in A. */
+static void test_job_of_two_runs(void **state)
+{
+	struct lake_claims claims = all_claims();
+	struct cost *c;
+
+	(void)state;
+	claims.n_tasks = 2;
+	tasks[0].inner_runs = 1;
+	tasks[0].job = tasks[1].job = "7";
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 0, "A", 0, 250 * MILLI, 125 * MILLI);
+	expect_row(c, 1, "B", 0, 125 * MILLI, 0);
+	cost_free(c);
+	tasks[0].job = "8";
+	c = bill(&by_machine, 1, &claims, (struct cost_query){ .by = COST_RUN });
+	expect_row(c, 1, "B", 0, 125 * MILLI, 187500000 + 31250000);
+	cost_free(c);
+	tasks[0].job = tasks[1].job = "";
+	tasks[0].inner_runs = 0;
+}
+
+/* ---- any runs --------------------------------------------------------------------------- */
+
 static uint64_t seed = 88172645463325252;
 
 static uint64_t any(uint64_t below)
@@ -323,7 +383,7 @@ static uint64_t any(uint64_t below)
 static void random_bill(unsigned turn)
 {
 	static const char *const ids[] = { "r00", "r01", "r02", "r03", "r04", "r05", "r06", "r07", "r08", "r09", "r10", "r11" };
-	static const char *const hosts[] = { "h0", "h1", "h2" };
+	static const char *const hosts[] = { "h0", "h1", "h2" }, *const jobs[] = { "", "7", "7.0", "8" };
 	struct lake_run r[12] = { 0 };
 	struct lake_claims_task t[MANY] = { 0 };
 	struct lake_claims_part p[48] = { 0 };
@@ -351,6 +411,7 @@ static void random_bill(unsigned turn)
 							   .boot_id = "b",
 							   .task = n % 2 ? "a" : "b",
 							   .task_id = "",
+							   .job = jobs[any(4)],
 							   .start_ns = T + any(3 * HOUR),
 							   .cpu_ns = any(50 * HOUR),
 							   .rss_peak_bytes = any(UINT64_C(1) << 38),
@@ -418,6 +479,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_hand), cmocka_unit_test(test_price_change), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_one_job), cmocka_unit_test(test_job_of_two_runs),
 		cmocka_unit_test(test_no_figure), cmocka_unit_test(test_within_a_request),
 		cmocka_unit_test(test_any_runs),
 	};
