@@ -25,6 +25,10 @@ struct answer {
 		const char *boot, *upid;
 		uint64_t pid, start;
 	} parent; /* of the process read last */
+	struct {
+		const char *text; /* JSON; NULL: none */
+		const char *const *list;
+	} labels; /* read last: many processes have the same */
 	struct lake_facet *facet; /* buffer for the facets of one process */
 	size_t facet_room, process_room, extra_room, sample_room, loss_room, tool_room, ledger_room;
 	struct span {

@@ -44,6 +44,35 @@ static int add_number(struct answer *a, struct lake_process *p, const char *name
 	return 0;
 }
 
+/* Reads labels as SQLite has them: ["a=b","c=d"]. */
+static int add_labels(struct answer *a, const struct lake_rows *rows, struct lake_process *p)
+{
+	size_t size = 0, i, n = 0;
+	const char *bytes = lake_rows_bytes(rows, 1, &size), **list, *text;
+	json_t *all, *one;
+
+	if (a->labels.text && strlen(a->labels.text) == size && memcmp(a->labels.text, bytes, size) == 0) {
+		p->labels = a->labels.list;
+		return 0;
+	}
+	all = json_loadb(bytes, size, 0, NULL);
+	text = arena_copy(&a->arena, bytes, size);
+	list = arena_alloc(&a->arena, (json_array_size(all) + 1) * sizeof(*list));
+	json_array_foreach(all, i, one) {
+		if (!text || !list || !json_is_string(one))
+			continue;
+		list[n] = arena_copy(&a->arena, json_string_value(one), json_string_length(one));
+		text = list[n++] ? text : NULL;
+	}
+	json_decref(all);
+	if (!text || !list)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	a->labels.text = text;
+	a->labels.list = n ? list : NULL;
+	p->labels = a->labels.list;
+	return 0;
+}
+
 /* Keeps a facet that is a text, if the report has a place for it. */
 static int add_text(struct answer *a, const struct lake_rows *rows, const char *name, struct lake_process *p)
 {
@@ -60,7 +89,7 @@ static int add_text(struct answer *a, const struct lake_rows *rows, const char *
 		*texts[i].to = lake_rows_text(rows, 1, &a->arena);
 		return *texts[i].to ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
 	}
-	return 0;
+	return strcmp(name, "labels") == 0 ? add_labels(a, rows, p) : 0;
 }
 
 /* Moves the buffer's n facets, sorted by name, to the process. */

@@ -149,6 +149,7 @@ struct lake_process { /* one per image */
 	const char *container_name, *container_image, *pod, *name_space; /* NULL: not known */
 	const char *const *argv; /* NULL-terminated */
 	bool argv_cut;
+	const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
 	bool wrapper, execed, last, core_dumped, oom_killed;
 	bool outlived; /* it ran after the end of its task, such as a daemon that the task left behind */
 	uint64_t uid, gid, session;

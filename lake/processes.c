@@ -31,7 +31,7 @@
 #define PROC_COLUMNS "id, boot, " IDENTITY SHARED("uid") OWN("argv")
 #define PROC_COLUMNS_CLICKHOUSE                                                                                       \
 	"0, boot_id, " IDENTITY SHARED("uid_user") OWN(LAKE_LIST("argv"))                                              \
-	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns"
+	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns, " LAKE_LIST("labels")
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1 ORDER BY id", /* in a copy */
@@ -136,6 +136,10 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 		return 0;
 	p->exe_size_bytes = (uint64_t)lake_rows_number(s, PROC_FILE);
 	p->exe_modified_ns = (uint64_t)lake_rows_number(s, PROC_FILE + 1);
+	p->labels = lake_rows_list(s, PROC_FILE + 2, &a->arena);
+	if (!p->labels)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	p->labels = *p->labels ? p->labels : NULL;
 	return lake_facets_of_row(a, s, PROC_EXTRA, p);
 }
 

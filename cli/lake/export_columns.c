@@ -118,6 +118,7 @@ static const struct export_column processes[] = {
 	AT(process, "filename", TEXT, filename),
 	AT(process, "argv", LIST, argv),
 	AT(process, "argv_cut", BOOL, argv_cut),
+	AT(process, "labels", LIST, labels),
 	AT(process, "cwd", TEXT, cwd),
 	AT(process, "uid", NUMBER, uid),
 	AT(process, "gid", NUMBER, gid),

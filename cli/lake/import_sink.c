@@ -177,7 +177,7 @@ static uint64_t boot_time(const struct sending *x, uint64_t realtime_ns)
 }
 
 /* "a\0b\0". total: larger if the probe cut it. */
-static int argv_of(struct sending *x, const char *const *list, bool cut, struct skep_str *ret)
+static int list_of(struct sending *x, const char *const *list, bool cut, struct skep_str *ret)
 {
 	size_t n = 0;
 	char *all, *at;
@@ -257,7 +257,7 @@ static int add_run(struct sending *x)
 		.job = str(from->job),
 	};
 	CONTAINED(r, &from->in);
-	if (argv_of(x, from->argv, false, &r->argv) != 0)
+	if (list_of(x, from->argv, false, &r->argv) != 0)
 		return -ENOMEM;
 	return add(x, &record_stream_run, r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r);
 }
@@ -376,7 +376,7 @@ static int add_process(struct sending *x, const struct lake_process *from)
 		.threads_peak = from->threads_peak,
 	};
 	CONTAINED(r, from);
-	if (argv_of(x, from->argv, from->argv_cut, &r->argv) != 0)
+	if (list_of(x, from->argv, from->argv_cut, &r->argv) != 0 || list_of(x, from->labels, false, &r->labels) != 0)
 		return -ENOMEM;
 	facets = (double *)(void *)(r + 1);
 	for (size_t i = 0; i < from->n_facets; i++)

@@ -74,6 +74,20 @@ if [ "$lakes" != lake ]; then
 	export_all real --run hostile | cmp - "$work/real.ndjson" || fail "a recorded run beside imported ones"
 fi
 
+# ---- labels ----------------------------------------------------------------------------------
+python3 - "$work" <<'END' || fail "labels"
+import sys
+of, n = ('["team=red"]', '["team=red","cost=\u00e9 \\"7\\""]', "[]"), 0
+with open(f"{sys.argv[1]}/one.ndjson", encoding="utf-8") as rows, open(f"{sys.argv[1]}/labels.ndjson", "w", encoding="utf-8") as f:
+    for row in rows:
+        f.write(row.replace('"labels":[]', f'"labels":{of[n // 2 % 3]}'))
+        n += '"labels":[]' in row
+assert n > 3, n
+END
+import 0 labels "$work/labels.ndjson"
+export_all labels >"$work/out"
+if cmp "$work/out" "$work/labels.ndjson"; then ok "the same labels"; else fail "other labels"; fi
+
 # ---- wrong files ------------------------------------------------------------------------------
 python3 - "$work" <<'END' || fail "wrong files"
 import json, sys
