@@ -60,16 +60,28 @@ struct analysis_gpu_user analysis_gpu_group(const struct analysis_group *g)
 					   .cores = g->requested_cpus, .tasks = g->tasks, .n_tasks = g->n };
 }
 
-/* Adds the samples of these images to a list of n; returns how many it has then. */
+/* Adds the samples of these images to a list of n, if there is a list; returns how many it has then. */
 static size_t add_samples(const struct lake_report *r, const size_t *images, size_t n_images,
 			  const struct lake_progress **list, size_t n)
 {
 	const struct lake_progress *of;
 
 	for (size_t i = 0; i < n_images; i++)
-		for (size_t k = 0, n_of = analysis_progress(r, images[i], &of); k < n_of; k++)
-			list[n++] = &of[k];
+		for (size_t k = 0, n_of = analysis_progress(r, images[i], &of); k < n_of; k++, n++)
+			if (list)
+				list[n] = &of[k];
 	return n;
+}
+
+/* Lists the user's samples; list NULL: counts them. */
+static size_t samples_of(const struct lake_report *r, const struct analysis_gpu_user *user,
+			 const struct lake_progress **list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < user->n_tasks; i++)
+		n = add_samples(r, user->tasks[i]->images, user->tasks[i]->n_images, list, n);
+	return user->tool ? add_samples(r, user->tool->images, user->tool->n_images, list, n) : n;
 }
 
 int analysis_gpu(const struct analysis *a, const struct analysis_gpu_user *user, double after_s,
@@ -77,20 +89,19 @@ int analysis_gpu(const struct analysis *a, const struct analysis_gpu_user *user,
 {
 	const struct lake_report *r = a->report;
 	const double interval = r->run.interval_ns ? (double)r->run.interval_ns : INTERVAL_NS;
-	const struct lake_progress **of_it = calloc(r->n_progress + 1, sizeof(const struct lake_progress *));
-	struct analysis_gpu *list = calloc(r->n_progress + 1, sizeof(*list));
+	/* of a run with many names of tasks, each has a few of the samples */
+	const size_t n = samples_of(r, user, NULL);
+	const struct lake_progress **of_it = calloc(n + 1, sizeof(const struct lake_progress *));
+	struct analysis_gpu *list = calloc(n + 1, sizeof(*list));
 	uint64_t first = 0;
-	size_t n = 0, n_list = 0;
+	size_t n_list = 0;
 
 	if (!of_it || !list) {
 		free(of_it);
 		free(list);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < user->n_tasks; i++)
-		n = add_samples(r, user->tasks[i]->images, user->tasks[i]->n_images, of_it, n);
-	if (user->tool)
-		n = add_samples(r, user->tool->images, user->tool->n_images, of_it, n);
+	(void)samples_of(r, user, of_it);
 	qsort(of_it, n, sizeof(*of_it), by_end);
 	for (size_t i = 0, end; i < n; i = end) {
 		struct analysis_gpu g;

@@ -55,11 +55,11 @@ static double own_s(const struct sweep *s, const struct lake_host *h, uint64_t f
 {
 	double seconds = (double)(to_ns - from_ns) / 1e9;
 
-	for (size_t i = 0; i < s->n_idle; i++) {
-		const uint64_t from = from_ns > s->idle[i].from_ns ? from_ns : s->idle[i].from_ns;
-		const uint64_t to = to_ns < s->idle[i].to_ns ? to_ns : s->idle[i].to_ns;
+	for (const struct waste_window *w = NULL; (w = waste_idle_before(s, h, w));) {
+		const uint64_t from = from_ns > w->from_ns ? from_ns : w->from_ns;
+		const uint64_t to = to_ns < w->to_ns ? to_ns : w->to_ns;
 
-		if (s->idle[i].host == h && to > from)
+		if (to > from)
 			seconds -= (double)(to - from) / 1e9;
 	}
 	return fmax(0, seconds);

@@ -81,12 +81,11 @@ static bool is_idle(const struct sweep *s, const struct lake_host *h, const stru
 /* Half of it lies in a window in which the host was found idle. */
 static bool is_told(const struct sweep *s, const struct lake_host *h, uint64_t from_ns, uint64_t to_ns)
 {
-	for (size_t i = 0; i < s->n_idle; i++) {
-		const struct waste_window *w = &s->idle[i];
+	for (const struct waste_window *w = NULL; (w = waste_idle_before(s, h, w));) {
 		const uint64_t from = from_ns > w->from_ns ? from_ns : w->from_ns,
 			       to = to_ns < w->to_ns ? to_ns : w->to_ns;
 
-		if (w->host == h && to > from && to - from >= (to_ns - from_ns) / 2)
+		if (to > from && to - from >= (to_ns - from_ns) / 2)
 			return true;
 	}
 	return false;

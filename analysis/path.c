@@ -38,23 +38,25 @@ static void *grow(void *list, size_t n, size_t size)
 	return n & (n - 1) ? list : reallocarray(list, n ? 2 * n : 1, size); /* full at 0, 1, 2, 4, 8 ... */
 }
 
+/* Adds a part, which parts_sum() adds to others of its name; until then its n is its place on the path. */
 static int part_add(struct analysis_path *path, const char *name, double seconds)
 {
-	struct analysis_part *grown;
+	struct analysis_part *grown = grow(path->parts, path->n_parts, sizeof(*grown));
 
-	for (size_t i = 0; i < path->n_parts; i++) {
-		if (strcmp(path->parts[i].name, name) != 0)
-			continue;
-		path->parts[i].n++;
-		path->parts[i].seconds += seconds;
-		return 0;
-	}
-	grown = grow(path->parts, path->n_parts, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	path->parts = grown;
-	path->parts[path->n_parts++] = (struct analysis_part){ .name = name, .n = 1, .seconds = seconds };
+	path->parts[path->n_parts] = (struct analysis_part){ .name = name, .n = path->n_parts, .seconds = seconds };
+	path->n_parts++;
 	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct analysis_part *x = a, *y = b;
+	const int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -64,6 +66,28 @@ static int longest_first(const void *a, const void *b)
 	if (x->seconds < y->seconds || x->seconds > y->seconds)
 		return x->seconds > y->seconds ? -1 : 1;
 	return strcmp(x->name, y->name);
+}
+
+/* One part for each name, the longest first.  A path may lead through 100,000 names. */
+static void parts_sum(struct analysis_path *path)
+{
+	struct analysis_part *parts = path->parts;
+	size_t n = 0;
+
+	if (!path->n_parts)
+		return;
+	qsort(parts, path->n_parts, sizeof(*parts), by_name);
+	for (size_t i = 0; i < path->n_parts; i++) {
+		if (n && strcmp(parts[n - 1].name, parts[i].name) == 0) {
+			parts[n - 1].n++;
+			parts[n - 1].seconds += parts[i].seconds;
+			continue;
+		}
+		parts[n] = parts[i];
+		parts[n++].n = 1;
+	}
+	path->n_parts = n;
+	qsort(parts, n, sizeof(*parts), longest_first);
 }
 
 /* ---- tasks ----------------------------------------------------------------------- */
@@ -222,8 +246,7 @@ static int walk_tasks(const struct analysis *a, struct schedule *s, struct analy
 		path->steps[i] = path->steps[path->n_steps - 1 - i];
 		path->steps[path->n_steps - 1 - i] = swapped;
 	}
-	if (path->n_parts)
-		qsort(path->parts, path->n_parts, sizeof(*path->parts), longest_first);
+	parts_sum(path);
 	whole = replay(a, s, "");
 	for (size_t i = 0; i < path->n_parts && i < REPLAYS_MOST; i++)
 		path->parts[i].saving_s = whole - replay(a, s, path->parts[i].name);
@@ -433,8 +456,7 @@ static int path_of_processes(const struct analysis *a, struct analysis_path *pat
 	free(all.by_parent);
 	free(all.by_upid);
 	free(all.cpu_ns);
-	if (path->n_parts)
-		qsort(path->parts, path->n_parts, sizeof(*path->parts), longest_first);
+	parts_sum(path);
 	for (size_t i = 0; i < path->n_parts; i++)
 		path->parts[i].saving_s = path->parts[i].seconds;
 	return rc;

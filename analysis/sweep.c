@@ -227,6 +227,8 @@ int waste_add_take(struct sweep *s, const struct sweep_finding *f)
 
 int waste_add_idle(struct sweep *s, const struct lake_host *h, uint64_t from_ns, uint64_t to_ns)
 {
+	size_t *newest = &s->idle_of[h - s->in->usage->hosts];
+
 	if (s->n_idle == s->idle_room) {
 		const size_t room = s->idle_room ? 2 * s->idle_room : 64;
 		struct waste_window *grown = reallocarray(s->idle, room, sizeof(*grown));
@@ -236,8 +238,17 @@ int waste_add_idle(struct sweep *s, const struct lake_host *h, uint64_t from_ns,
 		s->idle = grown;
 		s->idle_room = room;
 	}
-	s->idle[s->n_idle++] = (struct waste_window){ h, from_ns, to_ns };
+	s->idle[s->n_idle++] = (struct waste_window){ from_ns, to_ns, *newest };
+	*newest = s->n_idle;
 	return 0;
+}
+
+const struct waste_window *waste_idle_before(const struct sweep *s, const struct lake_host *h,
+						     const struct waste_window *w)
+{
+	const size_t at = w ? w->before : s->idle_of[h - s->in->usage->hosts];
+
+	return at ? &s->idle[at - 1] : NULL;
 }
 
 static int most_first(const void *x, const void *y)
@@ -286,6 +297,8 @@ int sweep_new(const struct sweep_input *in, const struct analysis_setting *setti
 	if (!s)
 		return -ENOMEM;
 	s->in = in;
+	s->idle_of = calloc(in->usage->n_hosts + 1, sizeof(*s->idle_of));
+	rc = s->idle_of ? 0 : -ENOMEM;
 	for (const struct finding_kind *const *k = sweep_kinds; *k && rc == 0; k++) {
 		double thresholds[FINDING_THRESHOLDS] = { 0 };
 
@@ -318,6 +331,7 @@ struct sweep *sweep_free(struct sweep *s)
 		texts_free(&s->findings[i]);
 	free(s->findings);
 	free(s->idle);
+	free(s->idle_of);
 	free(s);
 	return NULL;
 }

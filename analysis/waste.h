@@ -9,8 +9,8 @@
 #include "analysis/sweep.h"
 
 struct waste_window {
-	const struct lake_host *host;
 	uint64_t from_ns, to_ns;
+	size_t before; /* 1 + the index of the host's window before; 0: none */
 };
 
 struct sweep {
@@ -23,9 +23,13 @@ struct sweep {
 	 */
 	struct waste_window *idle;
 	size_t n_idle, idle_room;
+	size_t *idle_of; /* by host: 1 + the index of its newest window; 0: none */
 };
 
 int waste_add_idle(struct sweep *, const struct lake_host *, uint64_t from_ns, uint64_t to_ns); /* 0 or -ENOMEM */
+/* The host's window before `w`; w NULL: its newest one. NULL: no more. */
+const struct waste_window *waste_idle_before(const struct sweep *, const struct lake_host *,
+						     const struct waste_window *w);
 /* Adds a copy and owns its texts, on failure too. 0 or -ENOMEM, also if one of the texts is NULL. */
 int waste_add_take(struct sweep *, const struct sweep_finding *);
 
