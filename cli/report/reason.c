@@ -196,7 +196,7 @@ char *reason_text(const struct lake_process *p, bool unicode)
 	if (p->exit_code == 124 && is_timeout(p))
 		return timed_out(p, unicode);
 	if (p->exit_code == 125 && is_timeout(p))
-		n = asprintf(&text, "exit 125 (timeout itself failed)");
+		n = asprintf(&text, "exit 125 (timeout or its command failed)");
 	else if (p->exit_code == 126 && reason_is_starter(p))
 		n = asprintf(&text, "exit 126 (found, but cannot be executed)");
 	else if (p->exit_code == 127 && reason_is_starter(p))
@@ -281,7 +281,8 @@ char *reason_advice(const struct lake_process *p, bool unicode)
 	} else if (p->exit_code == 124 && is_timeout(p)) {
 		n = asprintf(&text, "give its command more time, or find out what the command waited for");
 	} else if (p->exit_code == 125 && is_timeout(p)) {
-		n = asprintf(&text, "its options or its duration are wrong: its message on stderr says which");
+		n = asprintf(&text, "the options or the duration of timeout are wrong, or it ran a docker run whose container did "
+				    "not start: stderr says which");
 	} else if (p->exit_code == 128 + SIGKILL && is_timeout(p)) {
 		n = asprintf(&text, "with -k or -s KILL it has killed its command, which took too long; else another "
 				    "process or the out-of-memory killer has");

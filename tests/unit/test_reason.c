@@ -97,7 +97,7 @@ static void timed_out(void **state)
 	check("exit 124: timed out (timeout 30m)", "exit 124", true);
 	p->exe = "/usr/bin/timeout";
 	p->exit_code = 125;
-	check("exit 125 (timeout itself failed)", "exit 125", true);
+	check("exit 125 (timeout or its command failed)", "exit 125", true);
 	p->exit_code = 126;
 	check("exit 126 (found, but cannot be executed)", "exit 126", true);
 	p->exit_code = 127;
