@@ -162,13 +162,16 @@ static int examine(const struct doctor_options *options)
 	int status = SKEP_EXIT_OK, pid = 0, rc;
 	bool ok;
 
-	if (!options->local && ctl_try(options->socket, &ctl)) {
+	if (!options->local && options->socket) {
+		/* the user named this socket, so a skepd that does not listen there is an error */
+		status = ctl_open("doctor", options->socket, &ctl);
+		if (status != SKEP_EXIT_OK)
+			return status;
+	}
+	if (ctl || (!options->local && ctl_try(NULL, &ctl))) {
 		pid = ctl_peer_pid(ctl);
 		status = ctl_ask("doctor", ctl, json_pack("{s:s}", "request", "plugins"), &answer);
 		ctl_close(ctl);
-	} else if (options->socket) {
-		/* the user named this socket: ctl_open reports why it does not answer */
-		return ctl_open("doctor", options->socket, &ctl);
 	}
 	/* The facts need no privileges: doctor reports them even when it cannot try the probes. */
 	facts = doctor_facts("", pid);

@@ -153,6 +153,9 @@ nobody=(setpriv --reuid 65534 --regid 65534)
 run 4 "another user" "${nobody[@]}" --clear-groups "$dir/skep" status
 says "uid 65534 may not ask \`status\`: only root" err
 says "sudo usermod -aG skep NAME" err
+run 4 "another user: doctor --socket" "${nobody[@]}" --clear-groups "$dir/skep" doctor --socket "$SKEP_SOCKET"
+says "uid 65534 may not ask \`plugins\`: only root" err
+says "btf" out
 chmod 0666 "$SKEP_SOCKET"
 run 4 "another user, by SO_PEERCRED" "${nobody[@]}" --clear-groups "$dir/skep" status
 says "uid 65534 may not connect" err
@@ -216,6 +219,8 @@ echo "ok - at its end skepd ends its readers and removes its socket"
 run 0 "doctor without a daemon" "$SKEP" doctor --config "$dir/conf" --json
 json "o['ok'] and o['source'] == 'local' and [p['name'] for p in o['plugins']] == ['proc', 'sched', 'detail']"
 json "all(p['state'] == 'running' for p in o['plugins'])"
+run 0 "doctor --config --socket" "$SKEP" doctor --config "$dir/conf" --socket "$SKEP_SOCKET" --json
+json "o['ok'] and o['source'] == 'local' and any('$SKEP_SOCKET' in j['text'] for j in o['judged'])"
 [ ! -e "$dir/records.doctor" ] || fail "doctor has opened a sink"
 run 4 "doctor without privilege" "${nobody[@]}" --clear-groups "$dir/skep" doctor
 says "skep doctor: not permitted to collect" err
