@@ -20,21 +20,51 @@
 #define SECRET_MOST (64u << 10)
 #define STARS "***"
 
+struct known {
+	char *text, *quoted; /* quoted: as a JSON string has it; NULL: as the text */
+};
+
 struct bundle_redact {
 	struct redact *tables;
 	json_t *config;      /* the configuration; NULL: it could not be read */
 	char *config_errors; /* the reason */
 	int pid;             /* of the running skepd; 0: none */
-	char **known;
+	struct known *known;
 	size_t n_known;
 };
+
+static void known_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+/* The text as a JSON string has it, without its quotes. NULL: just as it is; or no memory, or no UTF-8. */
+static char *quoted_new(const char *text, size_t len)
+{
+	json_t *string = json_stringn(text, len);
+	char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+	size_t n = quoted ? strlen(quoted) - 2 : 0;
+
+	json_decref(string);
+	if (quoted && n == len) {
+		known_free(quoted);
+		return NULL;
+	}
+	if (quoted) {
+		memmove(quoted, quoted + 1, n);
+		quoted[n] = '\0';
+	}
+	return quoted;
+}
 
 /* Remembers a secret, and each of its lines: a program may print a private key one line at a time. */
 static void know(struct bundle_redact *r, const char *text, size_t len)
 {
 	while (len > 0) {
 		size_t line = strcspn(text, "\n");
-		char **larger;
+		struct known *larger;
 
 		line = line < len ? line : len;
 		if (line >= SECRET_LEAST) {
@@ -42,9 +72,11 @@ static void know(struct bundle_redact *r, const char *text, size_t len)
 			if (!larger)
 				return; /* the redaction tables remain */
 			r->known = larger;
-			r->known[r->n_known] = strndup(text, line);
-			if (r->known[r->n_known])
+			larger[r->n_known] = (struct known){ strndup(text, line), quoted_new(text, line) };
+			if (larger[r->n_known].text)
 				r->n_known++;
+			else
+				known_free(larger[r->n_known].quoted);
 		}
 		line += line < len;
 		text += line;
@@ -296,8 +328,8 @@ void bundle_redact_free(struct bundle_redact *r)
 	json_decref(r->config);
 	free(r->config_errors);
 	for (size_t i = 0; i < r->n_known; i++) {
-		explicit_bzero(r->known[i], strlen(r->known[i]));
-		free(r->known[i]);
+		known_free(r->known[i].text);
+		known_free(r->known[i].quoted);
 	}
 	free(r->known);
 	free(r);
@@ -335,7 +367,7 @@ static size_t redact_line(const struct bundle_redact *r, char *line, size_t len)
 	return len;
 }
 
-static void blank_known(const char *secret, char *text, size_t *len)
+static void blank_text(const char *secret, char *text, size_t *len)
 {
 	size_t n = strlen(secret);
 	char *p = text, *found;
@@ -348,6 +380,14 @@ static void blank_known(const char *secret, char *text, size_t *len)
 	}
 }
 
+/* The JSON form first: the secret "\x" is a part of it, "\\x", and the rest would be no JSON. */
+static void blank_known(const struct known *known, char *text, size_t *len)
+{
+	if (known->quoted)
+		blank_text(known->quoted, text, len);
+	blank_text(known->text, text, len);
+}
+
 void bundle_redact_text(const struct bundle_redact *r, char *text, size_t *len)
 {
 	size_t from = 0, to = 0;
@@ -357,7 +397,7 @@ void bundle_redact_text(const struct bundle_redact *r, char *text, size_t *len)
 		if (text[i] == '\0')
 			text[i] = ' ';
 	for (size_t i = 0; i < r->n_known; i++)
-		blank_known(r->known[i], text, len);
+		blank_known(&r->known[i], text, len);
 	while (from < *len) {
 		char *newline = memchr(text + from, '\n', *len - from);
 		size_t line = newline ? (size_t)(newline - (text + from)) : *len - from, done;

@@ -2,7 +2,8 @@
 /*
  * cli/doctor/bundle_redact.h - keeps secrets out of a support bundle, in three steps; each alone finds most secrets.
  * It blanks the options that plugins declare as secrets.  It redacts every text by the redaction tables.  It searches
- * every text, byte by byte, for the known secrets (from the configuration, its files, its variables, its URLs).
+ * every text, byte by byte, for the known secrets (from the configuration, its files, its variables, its URLs), and for
+ * their form in a JSON string.
  */
 #ifndef SKEP_CLI_BUNDLE_REDACT_H
 #define SKEP_CLI_BUNDLE_REDACT_H

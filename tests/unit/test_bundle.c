@@ -135,6 +135,27 @@ static void test_references(void **state)
 	bundle_redact_free(r);
 }
 
+static void test_in_json(void **state)
+{
+	FILE *file = fopen(path_of("quoted.conf"), "w");
+	struct bundle_redact *r;
+
+	(void)state;
+	fputs("{ \"sinks\": [ { \"plugin\": \"nosuchplugin\", \"headers\": [ \"X-A: env:SKEP_TEST_QUOTE\", "
+	      "\"X-B: env:SKEP_TEST_BACKSLASH\" ] } ] }\n",
+	      file);
+	fclose(file);
+	setenv("SKEP_TEST_QUOTE", "pla\"nted\tone", 1);
+	setenv("SKEP_TEST_BACKSLASH", "\\planted-two", 1);
+	r = bundle_redact_new(path_of("quoted.conf"), 0);
+	assert_non_null(r);
+	assert_int_equal(bundle_redact_known(r), 2);
+	assert_redacted(r, "pla\"nted\tone \\planted-two", "*** ***");
+	assert_redacted(r, "{ \"a\": \"pla\\\"nted\\tone\", \"b\": \"\\\\planted-two\" }",
+			"{ \"a\": \"***\", \"b\": \"***\" }");
+	bundle_redact_free(r);
+}
+
 static void test_no_config(void **state)
 {
 	struct bundle_redact *r = bundle_redact_new(path_of("nosuchfile"), 0);
@@ -188,7 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_archive),	  cmocka_unit_test(test_archive_name), cmocka_unit_test(test_redact),
-		cmocka_unit_test(test_references), cmocka_unit_test(test_no_config), cmocka_unit_test(test_output),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_in_json), cmocka_unit_test(test_no_config),
+		cmocka_unit_test(test_output),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
