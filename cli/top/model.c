@@ -10,6 +10,8 @@
 
 #define FIRST_BUCKETS 1024u
 #define MERGED_MOST 10000u /* of more names only the run is kept */
+#define FORGET_LEAST (4 * (size_t)MERGED_MOST) /* merged items and runs, of which the model forgets the older runs */
+#define EARLIER "(ended earlier)"
 #define MERGED_IMAGE UINT32_MAX
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -101,7 +103,7 @@ static struct top_item **bucket(const struct top_model *m, uint32_t pid, uint64_
 
 static void grow(struct top_model *m)
 {
-	size_t n = m->n_buckets * 2;
+	size_t n = m->n_buckets ? m->n_buckets * 2 : FIRST_BUCKETS;
 	struct top_item **buckets = calloc(n, sizeof(struct top_item *)), **old = m->buckets;
 
 	if (!buckets)
@@ -250,7 +252,7 @@ void top_figures_add(struct top_figures *to, const struct top_figures *f)
 /* The merged item for processes of these names.  NULL: no memory. */
 static struct top_item *merged_for(struct top_model *m, const struct top_item *i)
 {
-	struct top_names names = { .run = i->names->run, .pipeline = i->names->pipeline, .tool = "(ended earlier)",
+	struct top_names names = { .run = i->names->run, .pipeline = i->names->pipeline, .tool = EARLIER,
 				   .user = i->names->user, .uid = i->names->uid };
 	struct top_key key = { .start_boot_ns = top_mix(i->hashes[TOP_RUN], i->hashes[TOP_USER]),
 			       .image = MERGED_IMAGE };
@@ -271,17 +273,21 @@ static struct top_item *merged_for(struct top_model *m, const struct top_item *i
 	return merged;
 }
 
-static void merge_oldest(struct top_model *m)
+static void merge(struct top_model *m, struct top_item *i, struct top_item *to)
 {
-	struct top_item *i = m->oldest, *to = merged_for(m, i);
-
-	if (!to)
-		return; /* keeps it: more memory for now, no wrong sum */
 	top_figures_add(&to->figures, &i->figures);
 	to->passed_ns += i->figures.cpu_ns;
 	to->ended += i->ended;
 	to->failed += i->failed;
 	drop(m, i);
+}
+
+static void merge_oldest(struct top_model *m)
+{
+	struct top_item *to = merged_for(m, m->oldest);
+
+	if (to) /* else keeps it: more memory for now, no wrong sum */
+		merge(m, m->oldest, to);
 }
 
 void top_model_bound(struct top_model *m, size_t most)
@@ -294,6 +300,148 @@ void top_model_bound(struct top_model *m, size_t most)
 		if (m->n_ended == before)
 			break;
 	}
+}
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+/* The index of the run, or where it belongs. */
+static size_t run_at(const struct top_model *m, const char *id)
+{
+	size_t from = 0, to = m->n_runs;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (strcmp(m->runs[middle].id, id) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+const struct top_run *top_model_run_of(const struct top_model *m, const char *id)
+{
+	size_t at = run_at(m, id);
+
+	return at < m->n_runs && strcmp(m->runs[at].id, id) == 0 ? &m->runs[at] : NULL;
+}
+
+static void run_clear(struct top_run *r)
+{
+	free((char *)(uintptr_t)r->id);
+	free((char *)(uintptr_t)r->name);
+	free((char *)(uintptr_t)r->engine);
+}
+
+int top_model_run(struct top_model *m, const struct top_run *run)
+{
+	struct top_run *known = (struct top_run *)(uintptr_t)top_model_run_of(m, run->id);
+	struct top_run own = { strdup(run->id), strdup(run->name ? run->name : ""), strdup(run->engine ? run->engine : ""),
+			       run->start_ns, run->ended };
+
+	if (own.id && own.name && own.engine && !known) {
+		size_t at = run_at(m, run->id);
+		struct top_run *runs = realloc(m->runs, (m->n_runs + 1) * sizeof(*runs));
+
+		if (runs) {
+			m->runs = runs;
+			known = &runs[at];
+			memmove(known + 1, known, (m->n_runs++ - at) * sizeof(*runs));
+			*known = (struct top_run){ 0 };
+		}
+	}
+	if (!own.id || !own.name || !own.engine || !known) {
+		run_clear(&own);
+		return -ENOMEM;
+	}
+	run_clear(known);
+	*known = own;
+	return 0;
+}
+
+static bool is_old(const struct top_run *run, uint64_t start_ns)
+{
+	return run && run->ended && run->start_ns <= start_ns;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The start of the middle one of the runs that have ended; 0: none, or no memory. */
+static uint64_t middle_start(const struct top_model *m)
+{
+	uint64_t *starts = malloc((m->n_runs + 1) * sizeof(*starts)), middle;
+	size_t n = 0;
+
+	if (!starts)
+		return 0;
+	for (size_t i = 0; i < m->n_runs; i++)
+		if (m->runs[i].ended)
+			starts[n++] = m->runs[i].start_ns;
+	qsort(starts, n, sizeof(*starts), by_number);
+	middle = n ? starts[n / 2] : 0;
+	free(starts);
+	return middle;
+}
+
+/* Merges a merged item into that of its user for runs that the model has forgotten. */
+static void merge_run(struct top_model *m, struct top_item *i)
+{
+	const struct top_names names = { .run = EARLIER, .tool = EARLIER, .user = i->names->user,
+					 .uid = i->names->uid };
+	const struct top_key key = { .start_boot_ns = top_mix(hash_text(m, EARLIER), i->hashes[TOP_USER]),
+				     .image = MERGED_IMAGE };
+	struct top_item *to = find(m, &key);
+
+	if (!to && add(m, &key, &names, &to) == 0) {
+		accept(m, to);
+		m->n_merged++;
+	}
+	if (!to)
+		return;
+	merge(m, i, to);
+	m->n_merged--;
+}
+
+/* Forgets the names of old runs that no item has. */
+static void drop_runs(struct top_model *m, uint64_t start_ns)
+{
+	bool *named = calloc(m->n_runs + 1, sizeof(*named));
+	size_t n = 0;
+
+	if (!named)
+		return;
+	for (size_t i = 0; i < m->n; i++)
+		named[run_at(m, m->items[i]->names->run)] = true;
+	for (size_t i = 0; i < m->n_runs; i++) {
+		if (named[i] || !is_old(&m->runs[i], start_ns))
+			m->runs[n++] = m->runs[i];
+		else
+			run_clear(&m->runs[i]);
+	}
+	m->n_runs = n;
+	free(named);
+}
+
+/* A terminal may show the model for weeks: the older half of the runs that have ended become one. */
+static void forget_runs(struct top_model *m)
+{
+	uint64_t start_ns = middle_start(m);
+
+	/* from the end, as merge_run() moves the last item, which this loop has seen */
+	for (size_t i = m->n; i-- > 0;)
+		if (m->items[i]->key.image == MERGED_IMAGE &&
+		    is_old(top_model_run_of(m, m->items[i]->names->run), start_ns))
+			merge_run(m, m->items[i]);
+	drop_runs(m, start_ns);
+	m->forget_at = 2 * (m->n_merged + m->n_runs);
+	if (m->forget_at < FORGET_LEAST)
+		m->forget_at = FORGET_LEAST;
 }
 
 /* ---- reports of a source ----------------------------------------------------------------- */
@@ -424,6 +572,8 @@ void top_model_pass(struct top_model *m, uint64_t sampled_ns)
 	m->before_ns = m->sampled_ns;
 	m->sampled_ns = sampled_ns;
 	m->passes++;
+	if (m->n_merged + m->n_runs > m->forget_at)
+		forget_runs(m);
 }
 
 void top_model_interval(struct top_model *m, uint64_t interval_ns)
@@ -452,47 +602,6 @@ void top_model_filter(struct top_model *m, top_accept cb, void *arg)
 		accept(m, m->items[i]);
 }
 
-/* ---- runs -------------------------------------------------------------------------------- */
-
-const struct top_run *top_model_run_of(const struct top_model *m, const char *id)
-{
-	for (size_t i = m->n_runs; i-- > 0;)
-		if (strcmp(m->runs[i].id, id) == 0)
-			return &m->runs[i];
-	return NULL;
-}
-
-static void run_clear(struct top_run *r)
-{
-	free((char *)(uintptr_t)r->id);
-	free((char *)(uintptr_t)r->name);
-	free((char *)(uintptr_t)r->engine);
-}
-
-int top_model_run(struct top_model *m, const struct top_run *run)
-{
-	struct top_run *known = (struct top_run *)(uintptr_t)top_model_run_of(m, run->id);
-	struct top_run own = { strdup(run->id), strdup(run->name ? run->name : ""), strdup(run->engine ? run->engine : ""),
-			       run->start_ns, run->ended };
-
-	if (own.id && own.name && own.engine && !known) {
-		struct top_run *runs = realloc(m->runs, (m->n_runs + 1) * sizeof(*runs));
-
-		if (runs) {
-			m->runs = runs;
-			known = &runs[m->n_runs++];
-			*known = (struct top_run){ 0 };
-		}
-	}
-	if (!own.id || !own.name || !own.engine || !known) {
-		run_clear(&own);
-		return -ENOMEM;
-	}
-	run_clear(known);
-	*known = own;
-	return 0;
-}
-
 /* ---- the model --------------------------------------------------------------------------- */
 
 struct top_model *top_model_new(void)
@@ -508,6 +617,7 @@ struct top_model *top_model_new(void)
 	}
 	m->n_buckets = FIRST_BUCKETS;
 	m->key = skep_hash_key_new();
+	m->forget_at = FORGET_LEAST;
 	return m;
 }
 
@@ -518,6 +628,7 @@ void top_model_clear(struct top_model *m)
 	for (size_t i = 0; i < m->n_runs; i++)
 		run_clear(&m->runs[i]);
 	m->n_runs = m->n_merged = m->ended_most = 0;
+	m->forget_at = FORGET_LEAST;
 	m->passes = 0;
 	m->sampled_ns = m->before_ns = m->interval_ns = 0;
 }

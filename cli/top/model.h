@@ -107,7 +107,10 @@ int top_model_ended(struct top_model *, const struct top_process *);
 int top_model_earlier(struct top_model *, const struct top_process *);
 void top_model_gone(struct top_model *, uint32_t pid, uint64_t start_boot_ns);
 int top_model_run(struct top_model *, const struct top_run *);
-/* All live processes are as of that time (boot time): computes the CPU time of the interval since the last pass. */
+/*
+ * All live processes are as of that time (boot time): computes the CPU time of the interval since the last pass.  When
+ * the model has tens of thousands of runs, merges the older ones of those that have ended into "(ended earlier)".
+ */
 void top_model_pass(struct top_model *, uint64_t sampled_ns);
 /* The cores of a live process in a time that the source knows itself, for a moment of the lake. */
 void top_model_interval(struct top_model *, uint64_t interval_ns);

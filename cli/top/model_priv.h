@@ -17,8 +17,9 @@ struct top_model {
 	size_t n_buckets;
 	struct top_item *oldest, *newest; /* ended ones that are not merged */
 	size_t n_ended, ended_most, n_merged;
-	struct top_run *runs;
+	struct top_run *runs; /* by id */
 	size_t n_runs;
+	size_t forget_at; /* so many merged items and runs */
 	uint64_t sampled_ns, before_ns, interval_ns; /* of the last pass, the one before, and between them */
 	uint64_t passes;
 	top_accept accept;

@@ -131,7 +131,7 @@ char *top_row_label(const struct top_model *m, const struct top_row *row)
 	if (row->group == TOP_PROCESS)
 		return process_label(row->item);
 	/* Two runs of one command often have one name, so a run's label has its id, and a task's label its run. */
-	if (row->group == TOP_RUN && *n->run)
+	if (row->group == TOP_RUN && *n->run && strcmp(name, n->run) != 0)
 		return text_format("%s (%s)", name, n->run);
 	if (row->group == TOP_TASK && *n->run)
 		return text_format("%s (%s)", name, run_label(m, n->run));

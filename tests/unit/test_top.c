@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,51 @@ static void test_merged(void **state)
 	assert_true(f->rows.totals.cores == 0);
 }
 
+/* Run "r000007" with one process, second `n`; the first run has not ended. */
+static void add_run(struct fixture *f, uint32_t n)
+{
+	char id[16];
+	const struct top_run run = { .id = id, .name = "cron", .engine = "", .start_ns = n * S, .ended = n > 1 };
+	struct top_names names;
+	struct top_process p = process(n, 0, S, &names);
+
+	snprintf(id, sizeof(id), "r%06u", n);
+	names.run = id;
+	p.last = true;
+	assert_int_equal(top_model_run(f->model, &run), 0);
+	assert_int_equal(top_model_ended(f->model, &p), 0);
+}
+
+static void test_many_runs(void **state)
+{
+	struct fixture *f = *state;
+	const struct top_row *earlier = NULL;
+	const uint32_t most = 90000;
+	char *label;
+
+	top_model_bound(f->model, 10);
+	for (uint32_t n = 1; n <= most; n++) {
+		add_run(f, n);
+		if (n % 1000 == 0)
+			top_model_pass(f->model, n * S);
+	}
+	assert_int_equal(top_rows_build(&f->rows, f->model, &f->view), 0);
+	assert_in_range(f->rows.n, 1000, 40000); /* not a row for each run */
+	assert_int_equal(f->rows.totals.ended, most);
+	assert_int_equal(f->rows.totals.figures.cpu_ns, most * S);
+	for (size_t i = 0; i < f->rows.n; i++)
+		if (strcmp(f->rows.rows[i].item->names->run, "(ended earlier)") == 0)
+			earlier = &f->rows.rows[i];
+	assert_non_null(earlier);
+	assert_int_equal(earlier->ended, most - f->rows.n + 1);
+	label = top_row_label(f->model, earlier);
+	assert_string_equal(label, "(ended earlier)");
+	free(label);
+	assert_non_null(top_model_run_of(f->model, "r000001"));
+	assert_null(top_model_run_of(f->model, "r000002"));
+	assert_non_null(top_model_run_of(f->model, "r090000"));
+}
+
 static void add_named(struct fixture *f, uint32_t pid, const char *run, const char *task, const char *tool,
 		      uint64_t cpu)
 {
@@ -377,7 +423,7 @@ int main(void)
 #define T(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_sums), T(test_exec),  T(test_earlier), T(test_gone),    T(test_cores), T(test_merged),
-		T(test_way),  T(test_order), T(test_filter),  T(test_hostile), T(test_cells),
+		T(test_way),  T(test_order), T(test_filter),  T(test_hostile), T(test_cells), T(test_many_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
