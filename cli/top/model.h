@@ -150,10 +150,10 @@ struct top_view {
 };
 
 struct top_row {
-	uint64_t id;
+	uint64_t id, hash; /* hash: of its processes for this kind of group; id: with those of the rows around it */
 	enum top_group group;
 	unsigned depth;              /* 1 and more: within an unfolded row */
-	const struct top_item *item; /* one of its processes, for its label */
+	const struct top_item *item; /* one of its processes, for its label; until the model's next change */
 	struct top_figures figures;
 	double cores;
 	uint64_t alive, ended, failed;
@@ -178,7 +178,10 @@ int top_group_named(const char *name, enum top_group *ret); /* 0 or -ENOENT; als
 const char *top_column_name(enum top_column);          /* "cpu", as in --sort */
 int top_column_named(const char *name, enum top_column *ret);
 
-/* Goes into the row, and into those around it if it is within an unfolded one.  false: it has nothing below. */
+/*
+ * Goes into the row, and into those around it if it is within an unfolded one.  The model may have changed since the
+ * rows were built.  false: the row has nothing below, or its processes have left the model.
+ */
 bool top_view_enter(struct top_view *, const struct top_model *, const struct top_rows *, size_t at);
 bool top_view_leave(struct top_view *);                                            /* false: at the top */
 /* Unfolds a folded row, folds an unfolded one.  0 or -ENOMEM. */

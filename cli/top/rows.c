@@ -320,6 +320,7 @@ static int build_level(const struct build *b, const struct top_item *const *item
 		uint64_t hash = row->id;
 		size_t n_own = 0;
 
+		row->hash = hash;
 		row->id = depth ? top_mix(above, hash) : hash;
 		row->depth = depth;
 		row->unfolded = below[group] != TOP_GROUPS && depth < TOP_DEPTH && is_unfolded(b->view, row->id);
@@ -374,13 +375,25 @@ void top_rows_free(struct top_rows *rows)
 
 /* ---- the view ------------------------------------------------------------------------------ */
 
+/* One of the row's processes.  row->item may be freed: the model changes while the screen shows older rows. */
+static const struct top_item *process_of(const struct top_model *m, const struct top_row *row)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->items[i]->hashes[row->group] == row->hash)
+			return m->items[i];
+	return NULL;
+}
+
 static void enter(struct top_view *v, const struct top_model *m, const struct top_row *row)
 {
 	struct top_place *place = &v->path[v->n_path++];
-	char *label = top_row_label(m, row);
+	struct top_row now = *row;
+	char *label;
 
+	now.item = process_of(m, row);
+	label = now.item ? top_row_label(m, &now) : NULL;
 	place->group = row->group;
-	place->hash = row->item->hashes[row->group];
+	place->hash = row->hash;
 	snprintf(place->label, sizeof(place->label), "%s", label ? label : "");
 	free(label);
 }
@@ -389,7 +402,7 @@ bool top_view_enter(struct top_view *v, const struct top_model *m, const struct 
 {
 	const struct top_row *row = &rows->rows[at];
 
-	if (below[row->group] == TOP_GROUPS || v->n_path + row->depth + 1 > TOP_DEPTH)
+	if (below[row->group] == TOP_GROUPS || v->n_path + row->depth + 1 > TOP_DEPTH || !process_of(m, row))
 		return false;
 	for (unsigned depth = 0; depth <= row->depth; depth++) {
 		size_t i = at;

@@ -294,6 +294,21 @@ static void test_way(void **state)
 	rows(f, 2);
 }
 
+/* Enter after a restart of skepd: the rows on the screen are older than the model. */
+static void test_stale_rows(void **state)
+{
+	struct fixture *f = *state;
+
+	add_named(f, 10, "r1", "align", "bwa", 5);
+	rows(f, 1);
+	top_model_clear(f->model);
+	assert_false(top_view_enter(&f->view, f->model, &f->rows, 0));
+	add_named(f, 11, "r1", "sort", "samtools", 3);
+	assert_true(top_view_enter(&f->view, f->model, &f->rows, 0));
+	assert_string_equal(f->view.path[0].label, "r1");
+	assert_string_equal(rows(f, 1)->item->names->task, "sort");
+}
+
 static void test_order(void **state)
 {
 	struct fixture *f = *state;
@@ -424,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_sums), T(test_exec),  T(test_earlier), T(test_gone),    T(test_cores), T(test_merged),
 		T(test_way),  T(test_order), T(test_filter),  T(test_hostile), T(test_cells), T(test_many_runs),
+		T(test_stale_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
