@@ -10,6 +10,7 @@
 #define SPOOL_PATH SKEP_STATE_DIR "/spool.db"
 
 /* Each returns the exit status. */
+int spool_exists(const char *path); /* of the spool that --spool names, or the default */
 int spool_status(const char *path, bool json);
 int spool_list_dead(const char *path, bool json);
 int spool_check_all(const char *path);

@@ -3,8 +3,10 @@
  * cli/spool/spool_look.c - `skep spool status` and `dead`: prints the contents of the spool.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
@@ -14,11 +16,27 @@
 #include "core/base/clock.h"
 #include "spool/db.h"
 
+/* SQLite says of any file that it cannot open "unable to open database file". */
+int spool_exists(const char *path)
+{
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+		return SKEP_EXIT_OK;
+	if (errno == ENOENT)
+		return skep_fail("spool", SKEP_EXIT_RUNTIME,
+				 "%s does not exist: name the spool of skepd (\"spool\" in its configuration) with --spool PATH",
+				 path);
+	return skep_fail("spool", errno == EACCES ? SKEP_EXIT_PRIVILEGE : SKEP_EXIT_RUNTIME, "%s: %s", path,
+			 strerror(errno));
+}
+
 static int open_it(const char *path, struct spool_db **ret)
 {
 	char why[256];
-	int err = spool_db_open_read(path, ret, why, sizeof(why));
+	int status = spool_exists(path), err;
 
+	if (status != SKEP_EXIT_OK)
+		return status;
+	err = spool_db_open_read(path, ret, why, sizeof(why));
 	if (err == 0)
 		return SKEP_EXIT_OK;
 	return skep_fail("spool", err == -EACCES ? SKEP_EXIT_PRIVILEGE : SKEP_EXIT_RUNTIME, "%s: %s", path, why);

@@ -142,8 +142,10 @@ int spool_check_all(const char *path)
 {
 	struct mending m = { 0 };
 	char batches[HUMAN_SIZE], records[HUMAN_SIZE];
-	int status = mending_begin(&m, path), err;
+	int status = spool_exists(path), err;
 
+	if (status == SKEP_EXIT_OK)
+		status = mending_begin(&m, path);
 	if (status != SKEP_EXIT_OK)
 		goto out;
 	err = spool_check(m.from, say_finding, (void *)(uintptr_t)path);
@@ -220,11 +222,10 @@ int spool_drop(const char *path, const char *sink, bool dead)
 	struct spool_db *db = NULL;
 	char why[256], records[HUMAN_SIZE];
 	uint64_t n = 0;
-	int lock_fd = -1, status = SKEP_EXIT_OK, err;
+	int lock_fd = -1, status = spool_exists(path), err;
 
-	if (access(path, F_OK) < 0)
-		return skep_fail("spool", SKEP_EXIT_RUNTIME, "%s: %s", path, strerror(errno));
-	status = take_lock(path, &lock_fd);
+	if (status == SKEP_EXIT_OK)
+		status = take_lock(path, &lock_fd);
 	if (status != SKEP_EXIT_OK)
 		return status;
 	err = spool_db_open(path, &limits, &db, why, sizeof(why));

@@ -112,6 +112,8 @@ def ask(*words, status=0):
     return got.stdout + got.stderr
 
 
+check("a spool elsewhere: skep spool names the option", all("none.db does not exist" in t and "--spool PATH" in t for t in (
+    ask(*words, "--spool", work + "/none.db", status=1) for words in (["status"], ["dead"], ["check"], ["drop", "hq"]))))
 script("400")
 before, n = storm(50)
 until(lambda: len(new_in_file(before)) == n)
