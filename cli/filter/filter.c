@@ -126,14 +126,28 @@ int filter_load(const struct filter_options *o, struct config **ret_config, stru
 	return SKEP_EXIT_OK;
 }
 
-static int run(const struct filter_options *o,
+/* Without options: the rules of the usual configuration. */
+static int choose_rules(struct filter_options *o)
+{
+	if (o->expression || o->rules || o->config)
+		return SKEP_EXIT_OK;
+	o->config = CONFIG_FILE;
+	if (access(CONFIG_FILE, F_OK) == 0 || errno != ENOENT)
+		return SKEP_EXIT_OK;
+	return skep_fail("filter", SKEP_EXIT_CONFIG, CONFIG_FILE " does not exist: name the configuration of skepd with "
+			 "--config FILE, or rules with --rules PATH");
+}
+
+static int run(struct filter_options *o,
 	       int (*what)(const struct filter_options *, const struct ruleset *, struct filter_processes *))
 {
 	struct config *config = NULL;
 	struct ruleset *set = NULL;
 	struct filter_processes processes = { 0 };
-	int status = filter_load(o, &config, &set);
+	int status = choose_rules(o);
 
+	if (!status)
+		status = filter_load(o, &config, &set);
 	if (status)
 		return status;
 	status = o->recorded ? processes_recorded("filter", o->recorded, &processes)
@@ -165,8 +179,6 @@ static int test(int argc, char **argv, struct filter_options *o)
 				  *argv);
 	if (o->live && o->recorded)
 		return skep_usage("filter", "--live and the file %s exclude each other", o->recorded);
-	if (!o->expression && !o->rules && !o->config)
-		o->config = CONFIG_FILE;
 	return run(o, filter_test);
 }
 
@@ -183,8 +195,6 @@ static int explain(int argc, char **argv, struct filter_options *o)
 	if (argv[0][0] < '0' || argv[0][0] > '9' || *end || errno || pid == 0 || pid > UINT32_MAX)
 		return skep_usage("filter", "'%s' is not a process id", argv[0]);
 	o->pid = (uint32_t)pid;
-	if (!o->rules && !o->config)
-		o->config = CONFIG_FILE;
 	return run(o, filter_explain);
 }
 

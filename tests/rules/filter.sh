@@ -101,6 +101,9 @@ want 3 "for its rules write --rules" test "$dir/rules.json"
 want 3 "cannot read: No such file" test --rules "$dir/none.json"
 want 3 'there is no pack "hots"' test --config "$dir/wrong.conf"
 want 3 "cannot read" test --config "$dir/none.conf"
+conf=$("$skep" filter --help | tr -d '\n' | sed -n 's/.*(default: *\([^ )]*skepd.conf\)).*/\1/p')
+[ -n "$conf" ] || { echo "FAIL: the help names no default configuration"; failed=1; }
+[ -e "$conf" ] || want 3 "$conf does not exist: name the configuration of skepd with --config FILE, or rules" explain 1
 printf '{ "rules": [ { "id": "a", "when": "uidd = 5", "verdict": "include" } ] }' >"$dir/90.json"
 want 3 "90.json:1:36: error: rules\[0\].when: there is no field \"uidd\"; did you mean \"uid\"?" test --rules "$dir"
 exit $failed
