@@ -159,6 +159,7 @@ static int examine(const struct doctor_options *options)
 {
 	json_t *answer = NULL, *plugins, *facts, *judged, *o;
 	struct ctl *ctl = NULL;
+	char *config = NULL; /* of the running skepd */
 	int status = SKEP_EXIT_OK, pid = 0, rc;
 	bool ok;
 
@@ -172,6 +173,7 @@ static int examine(const struct doctor_options *options)
 		pid = ctl_peer_pid(ctl);
 		status = ctl_ask("doctor", ctl, json_pack("{s:s}", "request", "plugins"), &answer);
 		ctl_close(ctl);
+		config = doctor_config_of_daemon(options->socket, &pid);
 	}
 	/* The facts need no privileges: doctor reports them even when it cannot try the probes. */
 	facts = doctor_facts("", pid);
@@ -179,7 +181,8 @@ static int examine(const struct doctor_options *options)
 		json_object_set(facts, "engine_files", json_object_get(answer, "engine_files"));
 	judged = facts ? doctor_judge(facts) : NULL;
 	if (judged)
-		doctor_places(judged, "", facts, options->config, options->socket);
+		doctor_places(judged, "", facts, options->config ? options->config : config, options->socket);
+	free(config);
 	if (!answer && status == SKEP_EXIT_OK)
 		status = try_here(options, &answer);
 	plugins = answer ? json_incref(json_object_get(answer, "plugins")) : json_array();

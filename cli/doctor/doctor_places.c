@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/base/answer.h"
+#include "cli/base/ctl.h"
 #include "cli/base/human.h"
 #include "cli/base/json_out.h"
 #include "cli/base/text.h"
@@ -234,4 +235,27 @@ void doctor_places(json_t *judged, const char *root, const json_t *facts, const 
 	judge_space(judged, root, lake_of(config));
 	doctor_tables(judged, config);
 	config_free(config);
+}
+
+char *doctor_config_of_daemon(const char *socket, int *ret_pid)
+{
+	struct ctl *ctl = NULL;
+	json_t *answer = NULL;
+	const char *at;
+	char *file = NULL;
+
+	if (!ctl_try(socket, &ctl))
+		return NULL;
+	*ret_pid = ctl_peer_pid(ctl);
+	if (ctl_send(ctl, json_pack("{s:s}", "request", "status")) == 0 && ctl_receive(ctl, 10000, &answer) == 0) {
+		at = answer_text(answer, "config");
+		/* these are files of the process that opens them */
+		if (*at == '/' && strncmp(at, "/dev/", 5) != 0 && strncmp(at, "/proc/", 6) != 0)
+			file = strdup(at);
+		else if (*at && *at != '/' && *ret_pid > 0)
+			file = text_format("/proc/%d/cwd/%s", *ret_pid, at);
+	}
+	json_decref(answer);
+	ctl_close(ctl);
+	return file;
 }

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "cli/base/answer.h"
-#include "cli/base/ctl.h"
 #include "cli/base/program.h"
 #include "cli/base/skep.h"
 #include "cli/base/text.h"
 #include "cli/doctor/bundle_collect.h"
 #include "cli/doctor/bundle_redact.h"
+#include "cli/doctor/doctor_places.h"
 
 #define CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 #define LOG_LINES "2000"
@@ -56,24 +56,6 @@ const struct command cmd_support_bundle = {
 		"collect the file has the reason.\n",
 	.run = run_support_bundle,
 };
-
-/* The path of the running skepd's configuration, which the caller frees; NULL: no skepd runs. */
-static char *config_of_daemon(const char *socket, int *ret_pid)
-{
-	struct ctl *ctl = NULL;
-	json_t *answer = NULL;
-	char *file = NULL;
-
-	if (!ctl_try(socket, &ctl))
-		return NULL;
-	*ret_pid = ctl_peer_pid(ctl);
-	if (ctl_send(ctl, json_pack("{s:s}", "request", "status")) == 0 && ctl_receive(ctl, 10000, &answer) == 0 &&
-	    *answer_text(answer, "config"))
-		file = strdup(answer_text(answer, "config"));
-	json_decref(answer);
-	ctl_close(ctl);
-	return file;
-}
 
 /* ---- the contents ------------------------------------------------------------------------- */
 
@@ -244,7 +226,7 @@ static int run_support_bundle(int argc, char **argv)
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	daemon_config = config_of_daemon(options.socket, &pid);
+	daemon_config = doctor_config_of_daemon(options.socket, &pid);
 	folder = text_format("skep-support-%.40s", stamp);
 	path = options.output ? strdup(options.output) : text_format("skep-support-%s-%s.tar.gz", name.nodename, stamp);
 	if (path && folder)

@@ -51,6 +51,7 @@ run 0 "doctor" "$SKEP" doctor
 says "process.exit" out
 says "These are the signals of the running skepd (pid $daemon)" out
 run 0 "doctor --json" "$SKEP" doctor --json
+json "[j['state'] for j in o['judged'] if j['fact'] == 'configuration' and j['text'].startswith('$dir/conf, ')] == ['ok']"
 json "o['ok'] and o['source'] == 'daemon' and o['daemon_pid'] == $daemon and o['facts']['btf'] and o['facts']['kernel']"
 json "{s['name']: s['state'] for p in o['plugins'] if p['name'] == 'proc' for s in p['signals']}['process.exit'] == 'ok'"
 json "all(s['state'] == 'ok' or s['why'] or s['how'] for p in o['plugins'] for s in p['signals'])"
