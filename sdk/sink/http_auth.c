@@ -90,6 +90,17 @@ static int header_load(const char *header, char **ret, char *why, size_t room)
 	return 0;
 }
 
+/* Puts the option before the reason of an error. */
+static int in_option(const char *option, int err, char *why, size_t room)
+{
+	char *reason = err ? strdup(why) : NULL;
+
+	if (reason)
+		snprintf(why, room, "%s: %s", option, reason);
+	free(reason);
+	return err;
+}
+
 static int bearer_load(const char *source, char **ret, char *why, size_t room)
 {
 	char *token = NULL, *text = NULL;
@@ -248,19 +259,20 @@ int skep_http_auth_load(const struct http_options *o, struct http_auth **ret, ch
 		return -ENOMEM;
 	}
 	for (size_t i = 0; !err && i < most - 1; i++) {
-		err = header_load(o->headers[i], &a->headers[a->n], why, room);
+		err = in_option("headers", header_load(o->headers[i], &a->headers[a->n], why, room), why, room);
 		if (!err)
 			a->n++;
 	}
 	if (!err && o->token_file) {
-		err = bearer_load(o->token_file, &a->headers[a->n], why, room);
+		err = in_option("token_file", bearer_load(o->token_file, &a->headers[a->n], why, room), why, room);
 		if (!err)
 			a->n++;
 	}
 	if (!err && o->username) {
 		a->username = strdup(o->username);
 		if (o->password_file)
-			err = secret_load(o->password_file, &a->password, why, room);
+			err = in_option("password_file", secret_load(o->password_file, &a->password, why, room), why,
+					room);
 		else
 			a->password = strdup("");
 		if (!err && (!a->username || !a->password)) {

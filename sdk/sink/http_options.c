@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define NS_PER_MS 1000000u
 #define REQUEST_MOST (64u << 20) /* a request is in memory as a whole, and twice while the sink compresses it */
@@ -115,6 +116,17 @@ static int check_proxy(const char *proxy, char *why, size_t room)
 	return -EINVAL;
 }
 
+/* A file that this user may not read is no error: skepd -t often runs as another user than skepd. */
+static int check_file(const char *option, const char *path, char *why, size_t room)
+{
+	struct stat st;
+
+	if (!path || strncmp(path, "env:", 4) == 0 || stat(path, &st) == 0 || errno != ENOENT)
+		return 0;
+	snprintf(why, room, "%s: %s: %s", option, path, strerror(ENOENT));
+	return -ENOENT;
+}
+
 static int say(char *why, size_t room, const char *text)
 {
 	snprintf(why, room, "%s", text);
@@ -149,5 +161,6 @@ int skep_http_options_check(const struct http_options *o, const char *url_name, 
 		snprintf(why, room, "max_request %llu: expected 1KiB to 64MiB", (unsigned long long)o->max_request);
 		return -EINVAL;
 	}
-	return 0;
+	err = check_file("token_file", o->token_file, why, room);
+	return err ? err : check_file("password_file", o->password_file, why, room);
 }

@@ -123,6 +123,14 @@ END
 says 'synchronous is "often"'
 echo "ok - $name"
 
+if "$SKEPD" --options http >/dev/null 2>&1; then # a build may lack it
+	test_config 3 "a secret in a file that does not exist" <<END
+{ "sinks": [ { "plugin": "http", "url": "http://127.0.0.1/", "token_file": "$dir/nosuch" } ] }
+END
+	says "http does not open: token_file: $dir/nosuch: No such file or directory"
+	echo "ok - $name"
+fi
+
 test_config 3 "two instances of one name" <<END
 { "probes": [
   { "plugin": "proc" },

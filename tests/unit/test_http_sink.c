@@ -657,8 +657,8 @@ static void test_options(void **state)
 		{ "proxy", "host:3128", "expected none, or a URL" },
 		{ "key_file", "/k", "without cert_file" },
 		{ "password_file", "/p", "without username" },
-		{ "token_file", "/nonexistent/t", "/nonexistent/t: No such file" },
-		{ "token_file", "env:TEST_NOT_THERE", "no such variable" },
+		{ "token_file", "/nonexistent/t", "token_file: /nonexistent/t: No such file" },
+		{ "token_file", "env:TEST_NOT_THERE", "token_file: env:TEST_NOT_THERE: the environment has no such" },
 		{ "timeout", "1us", "at least 1ms" },
 	};
 	static const char *const headers[][2] = {
@@ -666,7 +666,7 @@ static void test_options(void **state)
 		{ "Content-Length: 3", "follows from the body" },
 		{ "X-A: a\r\nX-B: b", "control character" },
 		{ "X-A: {secret}", "headers: { at byte 5: expected" }, /* the text may contain a key */
-		{ "X-A: file:/nonexistent/key", "/nonexistent/key" },
+		{ "X-A: file:/nonexistent/key", "headers: /nonexistent/key" },
 	};
 
 	(void)state;

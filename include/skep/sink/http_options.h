@@ -81,8 +81,8 @@ enum http_encoding {
 };
 
 /*
- * Checks all options before the sink sends anything. 0 or -EINVAL, with the reason and the remedy in `why`.
- * url_name: the name of the URL's option.
+ * Checks all options before the sink sends anything. 0, -EINVAL, or -ENOENT for a file of a secret that does not exist,
+ * with the reason and the remedy in `why`.  url_name: the name of the URL's option.
  */
 int skep_http_options_check(const struct http_options *, const char *url_name, char *why, size_t room);
 enum http_encoding skep_http_encoding_of(const char *compression); /* compression: a checked value */
