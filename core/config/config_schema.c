@@ -49,14 +49,16 @@ static json_t *bounded(json_t *object, const struct config_key *option, int64_t 
 {
 	if (option->min >= option->max)
 		return object;
-	return with(with(object, "minimum", json_integer(min)), "maximum", json_integer(option->max));
+	object = with(object, "minimum", json_integer(min));
+	return option->max < INT64_MAX ? with(object, "maximum", json_integer(option->max)) : object;
 }
 
 /* A size or a time as text. */
 static json_t *quantity_schema(const struct config_key *option, int64_t min)
 {
 	char *(*pattern)(uint64_t, uint64_t) = option->type == SKEP_O_SIZE ? config_size_pattern : config_time_pattern;
-	char least[CONFIG_UNITS_SIZE], most[CONFIG_UNITS_SIZE], *text;
+	struct config_key shown = *option;
+	char bounds[OPTION_WORDS_SIZE], *text;
 	json_t *schema;
 
 	if (option->min >= option->max || option->max < 0)
@@ -65,20 +67,14 @@ static json_t *quantity_schema(const struct config_key *option, int64_t min)
 	text = pattern(min < 0 ? 0 : (uint64_t)min, (uint64_t)option->max);
 	if (!text)
 		return NULL;
-	option_bound_format(option, min, least);
-	option_bound_format(option, option->max, most);
+	shown.min = min;
+	option_bounds_format(&shown, bounds);
 	schema = text_like(text);
 	free(text);
 	if (option->flags & CONFIG_OR_ZERO)
 		schema = json_pack("{s:[o, o]}", "anyOf", text_like("^0+" TIME_UNITS "?$"), schema);
-	if (asprintf(&text, "from %s to %s", least, most) < 0) {
-		json_decref(schema);
-		return NULL;
-	}
 	/* no keyword of JSON Schema: editors print it instead of the pattern (vscode-json-languageservice) */
-	schema = with(schema, "patternErrorMessage", json_string(text));
-	free(text);
-	return schema;
+	return with(schema, "patternErrorMessage", json_string(bounds));
 }
 
 static json_t *text_schema(const struct config_text *text)
