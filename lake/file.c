@@ -239,6 +239,13 @@ int lake_file_error(struct lake_file *f, int rc)
 			 os == EIO ? "; see the kernel's messages: dmesg" : "; move it away if skep did not make it");
 		return -EIO;
 	}
+	case SQLITE_ERROR:
+		/* the version is ours, but its tables are not: its skep was built between two versions */
+		if (strncmp(text, "no such ", strlen("no such ")) == 0) {
+			lake_say(f->why, "%s: its tables are those of an older skep (%s); move it away", f->path, text);
+			return -ENOTSUP;
+		}
+		/* fall through */
 	default:
 		lake_say(f->why, "%s: %s", f->path, text);
 		return -EIO;

@@ -1079,6 +1079,10 @@ static void test_no_lake(void **state)
 	run_sql(file, "PRAGMA user_version = 0");
 	assert_int_equal(report_error("last"), -ENOTSUP);
 	assert_non_null(strstr(why, "move it away"));
+	run_sql(file, "PRAGMA user_version = 1; ALTER TABLE run RENAME COLUMN engine TO motor");
+	assert_int_equal(report_error("last"), -ENOTSUP);
+	assert_non_null(strstr(why, "lake-2026-11.db: its tables are those of an older skep (no such column: "));
+	assert_non_null(strstr(why, "move it away"));
 	assert_null(lake_close(NULL));
 	assert_null(lake_report_free(NULL));
 	assert_null(lake_runs_free(NULL));
