@@ -17,6 +17,8 @@
 /* Set by user space before the load. */
 const volatile __u32 page_shift = 12;
 
+#define OOM_LEVELS 64 /* of memory cgroups, up from the victim's own */
+
 struct oom_buffer {
 	struct skep_walk walk;
 	__u64 level; /* address of a page_counter, on the way up */
@@ -108,7 +110,7 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 	b->walk.off = 0;
 	b->walk.dentry = 0;
 	b->walk.cut = 0;
-	for (int i = 0; i < 24; i++)
+	for (int i = 0; i < OOM_LEVELS; i++)
 		if (oom_level())
 			break;
 	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)

@@ -118,9 +118,20 @@ for seconds in 1 2 4 8 16; do
 	! grep -q '"stream":"process.exit".*"cgroup":"[^"]*/deep"' "$work/out" || break
 done
 for f in $folders; do (cd "$f/$top" && rmdir -p "$deep"); done
+# A limit far above its victim; with cgroup v1 it may not hold there (memory.use_hierarchy).
+if [ $version = 2 ]; then
+	make far 20000000
+	mkdir -p "$first/$top/far/$deep"
+	level=$first/$top/far
+	for i in $(seq 31); do echo +memory >"$level/cgroup.subtree_control"; level=$level/level; done
+	(enter "far/$deep"; exec python3 -c 'hold = bytearray(60 << 20)') >/dev/null 2>&1
+	recorded "$work/out"
+	(cd "$first/$top/far" && rmdir -p "$deep")
+	remove far
+fi
 cat >"$work/judge" <<'END'
 import json, sys
-work, top = sys.argv[1:]
+work, top, version = sys.argv[1:]
 records = [json.loads(line) for line in open(work + "/out") if line.endswith("\n")]
 failures = 0
 def check(what, good, detail=""):
@@ -153,10 +164,14 @@ check("a cgroup of 100 ms: a record has its CPU time, read when the last process
 rs = of("oom")
 check("the cgroup that ran out of memory: the kernel killed one process", total(rs, "oom_kills") == 1 and total(rs, "oom_events") >= 1, rs)
 check("the cgroup that ran out of memory: its peak is the limit", rs and abs(max(r["memory_peak_bytes"] for r in rs) - 20000000) < 2 << 20, rs)
-paths = {r["cgroup"] for r in records if r["stream"] == "process.exit" and r["cgroup"].endswith("/deep")}
+ends = [r for r in records if r["stream"] == "process.exit"]
+paths = {r["cgroup"] for r in ends if r["cgroup"].endswith("/deep") and "/far/" not in r["cgroup"]}
 check("a cgroup 32 levels down has its whole path", paths == {f"{top}/" + 30 * "level/" + "deep"}, paths)
+if version == "2":
+    hit = {r["oom_cgroup"]: r["oom_limit_bytes"] for r in ends if r["oom_cgroup"]}
+    check("the limit that was hit is 31 levels above the victim", 0 <= 20000000 - hit.get(f"{top}/far", 0) < 65536, hit)
 sys.exit(1 if failures else 0)
 END
-wait_for python3 "$work/judge" "$work" "/$top"
+wait_for python3 "$work/judge" "$work" "/$top" $version
 kill "$daemon"; wait "$daemon"; daemon=
-python3 "$work/judge" "$work" "/$top"
+python3 "$work/judge" "$work" "/$top" $version
