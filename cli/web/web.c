@@ -32,7 +32,7 @@
 #include "cli/web/worker.h"
 #include "core/base/confine.h"
 
-#define TEXT_MAX (1 << 20)
+#define TEXT_MAX ((8u << 20) + 1) /* as a file of prices may be long */
 
 struct web_options {
 	const char *lake, *listen, *certificate, *key;
@@ -120,7 +120,7 @@ static bool keep(const char *text, char path[KEPT_PATH])
  */
 static int keep_conf(void)
 {
-	char *prices = NULL, *text = NULL, why[1024] = "", path[KEPT_PATH];
+	char *prices = NULL, *text = NULL, why[1024] = "", path[KEPT_PATH] = "";
 	struct price_table *table = NULL;
 	struct settings settings = { 0 };
 	json_t *conf = json_object(), *thresholds = json_object();

@@ -496,7 +496,7 @@ def as_root(work):
     os.chmod(home, 0o700)
     conf, prices = os.path.join(home, ".config/skep/skep.conf"), os.path.join(home, "prices.json")
     with open(prices, "w") as f:
-        f.write('{ "currency": "EUR", // root\'s\n  "prices": [ { "machine_hour": 2, "split": { "cpu": 70, "memory": 30 } } ] }')
+        f.write('{ "currency": "EUR", // root\'s\n' + " " * (3 << 20) + '"prices": [ { "machine_hour": 2, "split": { "cpu": 70, "memory": 30 } } ] }')
     with open(conf, "w") as f:
         json.dump({"lake": lake, "prices": prices, "thresholds": {"idle-host.window": 8640000}}, f)
     for path in conf, prices:
