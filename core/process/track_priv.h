@@ -187,7 +187,10 @@ void track_task_dying(struct proc *);
  * ends, as the engine that waits for it sees the task: bash executes the last command of a rule in its own process.
  */
 void track_task_keep(struct track *, struct proc *);
-/* The process begins, joins or takes over a run: its task asked for what the processes of that run use, too. */
+/*
+ * The process begins, joins or takes over a run: its task asked for what the processes of that run use, too.  If the
+ * process is in no task, the tasks of its job did.
+ */
 void track_task_inner(struct track *, const struct proc *);
 /* The process ends, in that state (static text).  If it is a task's root, the task is over.  status: -1: none. */
 void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);

@@ -194,6 +194,15 @@ void track_task_keep(struct track *t, struct proc *p)
 	track_task_leave(t, p);
 }
 
+/* "41" and "41.0", of a step, are tasks of the job 41. */
+static bool is_of_job(const struct task *task, const char *job)
+{
+	const size_t len = strlen(job);
+
+	return len && task->job && strncmp(task->job->text, job, len) == 0 &&
+	       (!task->job->text[len] || task->job->text[len] == '.');
+}
+
 void track_task_inner(struct track *t, const struct proc *p)
 {
 	const struct proc *parent = p->task ? NULL : proctab_find(t->table, &p->parent);
@@ -201,6 +210,12 @@ void track_task_inner(struct track *t, const struct proc *p)
 
 	if (task && !task->ended && task->run == p->run)
 		task->inner_runs++;
+	if (task || !p->run)
+		return;
+	/* srun started it: its parent slurmstepd is in no task, and the script waits in a task of the same job */
+	for (task = t->tasks.first; task; task = task->next)
+		if (task->run == p->run && !task->over_ns && !task->ended && is_of_job(task, p->run->job))
+			task->inner_runs++;
 }
 
 static struct task *kept_by(const struct track *t, const struct proc *p)

@@ -1002,6 +1002,9 @@ static void an_engine_that_is_a_step(void **state)
 	(void)state;
 	slurm_job(20, "/bin/bash\n/var/spool/slurmd/job00041/slurm_script\n",
 		  "SLURM_JOB_ID=41\nSLURM_JOB_NAME=a\nSLURM_JOB_ACCOUNT=lab\n");
+	slurm_job(50, "hostname\n", "SLURM_JOB_ID=41\nSLURM_JOB_NAME=hostname\nSLURM_STEP_ID=7\n");
+	end(51, 0);
+	end(50, 0);
 	start(30, 10, "/usr/sbin/slurmstepd", "/", "slurmstepd\n");
 	fork_of(31, 30);
 	exec_as(31, "/usr/bin/python3.11", "/data/a", "python3\n/usr/bin/snakemake\n",
@@ -1021,6 +1024,8 @@ static void an_engine_that_is_a_step(void **state)
 	assert_int_equal(f.n_runs, 3);
 	assert_string_equal(run_of(31)->engine, "snakemake");
 	assert_string_equal(run_of(31)->parent, run_of(21)->id);
+	assert_int_equal(task_of(21)->r.inner_runs, 2); /* the script waits for both steps */
+	assert_int_equal(task_of(51)->r.inner_runs, 0); /* it ended before */
 	assert_string_equal(run_of(31)->job, "41");
 	assert_string_equal(run_of(31)->account, "lab");
 	assert_true(run_of(31)->over);
