@@ -41,7 +41,8 @@ static char taught[256];
 
 static void keep(char *to, const struct skep_str *s)
 {
-	memcpy(to, s->ptr, s->len);
+	if (s->len) /* without text ptr may be NULL */
+		memcpy(to, s->ptr, s->len);
 	to[s->len] = '\0';
 }
 
