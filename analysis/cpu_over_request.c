@@ -9,40 +9,16 @@
 
 enum { WARN, NOTE };
 
-/* Of the executions that asked for cores, each with its own request: an engine may ask for more at each attempt. */
-struct asked {
-	size_t n;
-	double wall_s, cpu_s, core_s, spare_s; /* spare: beyond so many cores */
-};
-
-static struct asked sum_up(const struct analysis_group *g, double cores)
-{
-	struct asked sum = { 0 };
-
-	for (size_t i = 0; i < g->n_executions; i++) {
-		const struct analysis_execution *e = &g->executions[i];
-
-		if (e->asked_cpus <= 0)
-			continue;
-		sum.n++;
-		sum.wall_s += e->wall_s;
-		sum.cpu_s += e->cpu_s;
-		sum.core_s += e->asked_cpus * e->wall_s;
-		sum.spare_s += fmax(0, e->asked_cpus - cores) * e->wall_s;
-	}
-	return sum;
-}
-
 static int find(struct analysis *a, const struct finding_kind *kind, const double *thresholds)
 {
 	for (size_t i = 0; i < a->n_groups; i++) {
 		const struct analysis_group *g = a->groups[i];
 		struct analysis_size size = analysis_size_cpus(g);
 		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name };
-		struct asked asked;
+		struct finding_cores asked;
 
 		size.value = size.value > 0 ? fmax(size.value, finding_cores_for_memory(g)) : 0;
-		asked = sum_up(g, size.value);
+		asked = finding_cores_asked(g, size.value);
 		if (g->requested_cpus <= 1 || !g->n_ok || g->n_shares || asked.core_s <= 0 || size.value <= 0 ||
 		    asked.spare_s <= 0 || finding_is_serial(g))
 			continue;

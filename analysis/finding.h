@@ -145,6 +145,12 @@ int finding_add_take(struct analysis *, const struct finding *);
  * time. The caller owns it. value: cores, bytes, seconds. */
 enum finding_ask { ASK_CPUS, ASK_MEMORY, ASK_TIME };
 char *finding_ask(const char *engine, enum finding_ask, double value);
+/* Of the executions that asked for cores, each with its own request: an engine may ask for more at each attempt. */
+struct finding_cores {
+	size_t n;
+	double wall_s, cpu_s, core_s, spare_s; /* spare: beyond so many cores */
+};
+struct finding_cores finding_cores_asked(const struct analysis_group *, double cores);
 /*
  * The execution that ended well and used the largest share of the memory or the time (what) that it asked for itself:
  * an engine may ask for more at each attempt.  NULL: none asked.

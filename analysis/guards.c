@@ -45,6 +45,24 @@ double finding_cores_for_memory(const struct analysis_group *g)
 	return fmin(g->requested_cpus, ceil(g->ask_memory.value / (g->requested_memory / g->requested_cpus)));
 }
 
+struct finding_cores finding_cores_asked(const struct analysis_group *g, double cores)
+{
+	struct finding_cores sum = { 0 };
+
+	for (size_t i = 0; i < g->n_executions; i++) {
+		const struct analysis_execution *e = &g->executions[i];
+
+		if (e->asked_cpus <= 0)
+			continue;
+		sum.n++;
+		sum.wall_s += e->wall_s;
+		sum.cpu_s += e->cpu_s;
+		sum.core_s += e->asked_cpus * e->wall_s;
+		sum.spare_s += fmax(0, e->asked_cpus - cores) * e->wall_s;
+	}
+	return sum;
+}
+
 const struct analysis_execution *finding_tightest(const struct analysis_group *g, enum finding_ask what)
 {
 	const struct analysis_execution *most = NULL;

@@ -3,7 +3,6 @@
  * analysis/serial.c - finds tasks that ask for several cores and use one.
  */
 #include <errno.h>
-#include <math.h>
 
 #include "analysis/finding.h"
 
@@ -14,15 +13,9 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		const struct analysis_group *g = a->groups[i];
 		struct finding f = { .kind = kind, .of = FINDING_OF_TASK, .name = g->name, .n = g->n };
 		struct analysis_size size = analysis_size_cpus(g);
-		double asked_s = 0, wall_s = 0;
+		const struct finding_cores asked = finding_cores_asked(g, 1);
 
-		for (size_t k = 0; k < g->n_executions; k++) {
-			const struct analysis_execution *e = &g->executions[k];
-
-			asked_s += e->asked_cpus * e->wall_s;
-			wall_s += e->asked_cpus > 0 ? e->wall_s : 0;
-			f.saving.core_s += fmax(0, e->asked_cpus - 1) * e->wall_s;
-		}
+		f.saving.core_s = asked.spare_s;
 		if (g->requested_cpus <= 1 || g->n_shares || !finding_is_serial(g) || analysis_starved(g) ||
 		    !analysis_worth(a, f.saving.core_s) || finding_whole_machine(a, g) || finding_wants_gpu(g) ||
 		    finding_cores_for_memory(g) > 1)
@@ -33,7 +26,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		f.threshold = FINDING_SERIAL_MOST;
 		size.value = 1;
 		f.evidence = finding_text("used %.2f of %.3g cores on average, and %.1f or fewer for 95 %% of the time, in %zu %s",
-					  f.value, asked_s / wall_s, g->busy_cores[g->n_ok - 1], g->n,
+					  f.value, asked.core_s / asked.wall_s, g->busy_cores[g->n_ok - 1], g->n,
 					  g->n == 1 ? "execution" : "executions");
 		if (finding_add_ask(a, &f, g, ASK_CPUS, &size, ", or turn the program's own threads on") != 0)
 			return -ENOMEM;
