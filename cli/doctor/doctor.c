@@ -172,8 +172,8 @@ static int examine(const struct doctor_options *options)
 	if (ctl || (!options->local && ctl_try(NULL, &ctl))) {
 		pid = ctl_peer_pid(ctl);
 		status = ctl_ask("doctor", ctl, json_pack("{s:s}", "request", "plugins"), &answer);
+		config = doctor_config_of_daemon(ctl);
 		ctl_close(ctl);
-		config = doctor_config_of_daemon(options->socket, &pid);
 	}
 	/* The facts need no privileges: doctor reports them even when it cannot try the probes. */
 	facts = doctor_facts("", pid);

@@ -237,25 +237,21 @@ void doctor_places(json_t *judged, const char *root, const json_t *facts, const 
 	config_free(config);
 }
 
-char *doctor_config_of_daemon(const char *socket, int *ret_pid)
+char *doctor_config_of_daemon(struct ctl *ctl)
 {
-	struct ctl *ctl = NULL;
+	const int pid = ctl_peer_pid(ctl);
 	json_t *answer = NULL;
 	const char *at;
 	char *file = NULL;
 
-	if (!ctl_try(socket, &ctl))
-		return NULL;
-	*ret_pid = ctl_peer_pid(ctl);
 	if (ctl_send(ctl, json_pack("{s:s}", "request", "status")) == 0 && ctl_receive(ctl, 10000, &answer) == 0) {
 		at = answer_text(answer, "config");
 		/* these are files of the process that opens them */
 		if (*at == '/' && strncmp(at, "/dev/", 5) != 0 && strncmp(at, "/proc/", 6) != 0)
 			file = strdup(at);
-		else if (*at && *at != '/' && *ret_pid > 0)
-			file = text_format("/proc/%d/cwd/%s", *ret_pid, at);
+		else if (*at && *at != '/' && pid > 0)
+			file = text_format("/proc/%d/cwd/%s", pid, at);
 	}
 	json_decref(answer);
-	ctl_close(ctl);
 	return file;
 }

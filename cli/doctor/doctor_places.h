@@ -14,10 +14,11 @@
  */
 void doctor_places(json_t *judged, const char *root, const json_t *facts, const char *config_file, const char *socket);
 
+struct ctl;
 /*
- * The path of the running skepd's configuration, for this process; the caller frees it.  NULL: no skepd runs, this user
- * may not ask it, or no other process can read the file again, as /dev/stdin.  ret_pid: skepd's; unchanged without it.
+ * The path of that skepd's configuration, for this process; the caller frees it.  NULL: this user may not ask skepd, or
+ * no other process can read the file again, as /dev/stdin.
  */
-char *doctor_config_of_daemon(const char *socket, int *ret_pid);
+char *doctor_config_of_daemon(struct ctl *);
 
 #endif

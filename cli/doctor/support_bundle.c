@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/base/answer.h"
+#include "cli/base/ctl.h"
 #include "cli/base/program.h"
 #include "cli/base/skep.h"
 #include "cli/base/text.h"
@@ -213,6 +214,7 @@ static int run_support_bundle(int argc, char **argv)
 	char stamp[32], when[64], *daemon_config = NULL, *path = NULL, *folder = NULL;
 	struct options options = { 0 };
 	struct bundle bundle = { 0 };
+	struct ctl *ctl = NULL;
 	struct utsname name = { 0 };
 	time_t now = time(NULL);
 	int status = command_parse(&cmd_support_bundle, argc, argv, &options), pid = 0, err = -ENOMEM;
@@ -226,7 +228,11 @@ static int run_support_bundle(int argc, char **argv)
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	daemon_config = doctor_config_of_daemon(options.socket, &pid);
+	if (ctl_try(options.socket, &ctl)) {
+		pid = ctl_peer_pid(ctl);
+		daemon_config = doctor_config_of_daemon(ctl);
+		ctl_close(ctl);
+	}
 	folder = text_format("skep-support-%.40s", stamp);
 	path = options.output ? strdup(options.output) : text_format("skep-support-%s-%s.tar.gz", name.nodename, stamp);
 	if (path && folder)
