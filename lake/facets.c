@@ -150,16 +150,16 @@ int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int colum
 	return err ? err : keep(a, p, n);
 }
 
+/* CROSS JOIN: by the run's processes, whose index has them in this order already. */
+#define OF_RUN(processes_)                                                                                             \
+	{                                                                                                              \
+		.sqlite = "SELECT f.name, f.value, p.id FROM " processes_ " p CROSS JOIN proc_facet f ON f.proc = p.id " \
+			  "WHERE p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",       \
+	}
+
 int lake_facets_read(struct answer *a, const struct lake_key *run)
 {
-	/* CROSS JOIN: by the run's processes, whose index has them in this order already */
-	static const struct lake_question of_rows = {
-		.sqlite = "SELECT f.name, f.value, p.id FROM proc_row p CROSS JOIN proc_facet f ON f.proc = p.id WHERE "
-			  "p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",
-	}, of_copy = {
-		.sqlite = "SELECT f.name, f.value, p.id FROM proc_flat p CROSS JOIN proc_facet f ON f.proc = p.id WHERE "
-			  "p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",
-	};
+	static const struct lake_question of_rows = OF_RUN("proc_row"), of_copy = OF_RUN("proc_flat");
 	struct lake_report *r = &a->report;
 	struct lake_rows rows = { 0 };
 	size_t at = 0, n = 0;

@@ -199,7 +199,7 @@ static bool is_of_job(const struct task *task, const char *job)
 {
 	const size_t len = strlen(job);
 
-	return len && task->job && strncmp(task->job->text, job, len) == 0 &&
+	return task->job && strncmp(task->job->text, job, len) == 0 &&
 	       (!task->job->text[len] || task->job->text[len] == '.');
 }
 
@@ -210,7 +210,7 @@ void track_task_inner(struct track *t, const struct proc *p)
 
 	if (task && !task->ended && task->run == p->run)
 		task->inner_runs++;
-	if (task || !p->run)
+	if (task || !p->run || !*p->run->job)
 		return;
 	/* srun started it: its parent slurmstepd is in no task, and the script waits in a task of the same job */
 	for (task = t->tasks.first; task; task = task->next)

@@ -33,6 +33,7 @@
 	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                     \
 	"VALUES (?1,?2,?3," SUM_VALUES ") ON CONFLICT (" k1 ", " k2 ", " k3 ") " ADD_SUMS
 
+#define IF_SAME_PASS(same) "CASE WHEN excluded.pass = pass THEN " same " ELSE 0 END"
 #define IN_PASS(same, newer, older) \
 	"CASE WHEN excluded.pass = pass THEN " same " WHEN excluded.pass > pass THEN " newer " ELSE " older " END"
 
@@ -62,10 +63,10 @@ static const char *const statement_text[DB_STATEMENTS] = {
 			 "?16,?17,?18,?19,?20,?21,?22,?23) ON CONFLICT (host, item, hour, boot) DO UPDATE SET "
 			 "first_ns = min(first_ns, excluded.first_ns), last_ns = max(last_ns, excluded.last_ns), "
 			 "known_ns = known_ns + excluded.known_ns - "
-			 IN_PASS("min(pass_known_ns, excluded.pass_known_ns)", "0", "0") ", "
+			 IF_SAME_PASS("min(pass_known_ns, excluded.pass_known_ns)") ", "
 			 ADD(capacity_ns) ADD(busy_ns) ADD(idle_ns) ADD(runs_ns) ADD(daemons_ns)
 			 "memory_bytes = max(memory_bytes, excluded.memory_bytes + "
-			 IN_PASS("pass_memory_bytes", "0", "0") "), "
+			 IF_SAME_PASS("pass_memory_bytes") "), "
 			 "memory_limit_bytes = max(memory_limit_bytes, excluded.memory_limit_bytes), "
 			 ADD(rx_bytes) ADD(tx_bytes) ADD(read_bytes) ADD(write_bytes)
 			 "idle_minutes = idle_minutes | excluded.idle_minutes, "
