@@ -306,8 +306,9 @@ static void share_requests(struct costing *c, const struct claimant *of, const s
 }
 
 /*
- * The ranks, steps and script of a job that run at once share the job's memory and GPUs on the host: Slurm tells each
- * of them the same request.  The one that began first holds the request, then the one that ends last.
+ * Slurm tells each rank, step and script of a job the job's request for memory and GPUs of the host, so tasks of a job
+ * that run at once share one request.  The task that began first holds the request; when that task has ended, the task
+ * that ends last holds it.
  */
 static int find_shared_requests(struct costing *c)
 {

@@ -10,8 +10,8 @@
 #include "lake/idmap.h"
 
 /*
- * The columns of a process: its identity, what it shares with others of its kind (SHARED, from PROC_SHARED on), its own
- * values (from PROC_OWN on); in ClickHouse then what other probes say.
+ * The columns of a process: its identity; the values that the processes of its kind share (SHARED, from PROC_SHARED
+ * on); its own values (OWN, from PROC_OWN on); in ClickHouse then what other probes say.
  */
 #define PROC_SHARED 6
 #define N_NAMES     14

@@ -389,7 +389,7 @@ static uint64_t middle_start(const struct top_model *m)
 	return middle;
 }
 
-/* Merges a merged item into that of its user for runs that the model has forgotten. */
+/* Adds a merged item to its user's item "(ended earlier)", which has the runs that the model forgot. */
 static void merge_run(struct top_model *m, struct top_item *i)
 {
 	const struct top_names names = { .run = EARLIER, .tool = EARLIER, .user = i->names->user,

@@ -109,7 +109,7 @@ void top_model_gone(struct top_model *, uint32_t pid, uint64_t start_boot_ns);
 int top_model_run(struct top_model *, const struct top_run *);
 /*
  * All live processes are as of that time (boot time): computes the CPU time of the interval since the last pass.  When
- * the model has tens of thousands of runs, merges the older ones of those that have ended into "(ended earlier)".
+ * the model has tens of thousands of runs, it merges the older half of the ended runs into "(ended earlier)".
  */
 void top_model_pass(struct top_model *, uint64_t sampled_ns);
 /* The cores of a live process in a time that the source knows itself, for a moment of the lake. */

@@ -229,7 +229,10 @@ static void free_stream(void *arg)
 	stream_free(arg);
 }
 
-/* Browsers do by TLS, and for an address of their own machine, as that of ssh -L is. One with a weight is not ours. */
+/*
+ * Browsers accept zstd over TLS, and from an address of their own machine, such as that of ssh -L.  No browser gives
+ * zstd a weight ("zstd;q=0.5"), so such a header does not count.
+ */
 static bool takes_zstd(const char *accept)
 {
 	const char *at = accept ? strstr(accept, "zstd") : NULL;

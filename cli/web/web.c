@@ -115,8 +115,8 @@ static bool keep(const char *text, char path[KEPT_PATH])
 }
 
 /*
- * The lake's owner may be able to read neither root's skep.conf nor its file of prices: the commands get what stands in
- * both now, under SKEP_CONF.  An exit status.
+ * The commands run as the lake's owner, who may be unable to read root's skep.conf and the file of prices that it
+ * names.  So skep web reads both files once, and gives the commands their contents under SKEP_CONF.  An exit status.
  */
 static int keep_conf(void)
 {

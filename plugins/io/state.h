@@ -106,8 +106,8 @@ struct iolat {
 };
 
 /*
- * The programs whose skipped runs are losses.  Those that record issuers are not here: a request whose issuer they
- * missed counts for an unknown one.
+ * The programs whose skipped runs are losses.  The programs that record issuers are not in this list: where the kernel
+ * skips one of them, the request counts for an unknown issuer.
  */
 enum io_program {
 	IO_ON_COMPLETE,

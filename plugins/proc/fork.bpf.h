@@ -17,9 +17,7 @@
 #include "skipped.bpf.h"
 #include "task.bpf.h"
 
-/*
- * Gives the child its parent's verdict, in place of that of a process that had this pid before.  Returns the verdict.
- */
+/* Gives the child its parent's verdict: the map may still have one for an older process of this pid. Returns it. */
 static __always_inline __u8 inherit_verdict(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 from = parent->tgid, pid = child->pid;

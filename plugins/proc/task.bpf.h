@@ -73,7 +73,7 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 
 /*
  * Adds one component to a cgroup's path, leaf first as skep/bpf/path.bpf.h does; room: a power of two. 1: the walk
- * ends. w->cut: components are missing above those that it has so far.
+ * ends. w->cut: the path lacks its beginning so far.
  */
 static __always_inline int cgroup_up(struct skep_walk *w, char *data, __u32 room)
 {

@@ -671,7 +671,7 @@ static void attempts_of_time(struct plan *p)
 		p->reports->report.tasks[i].end_ns = p->reports->report.tasks[i].start_ns + 720 * REPORTS_S;
 }
 
-/* One came within a twentieth of what it asked for. Guard: it asked for as much as the retry. */
+/* An execution came within a twentieth of its request. Guard: the execution asked for as much as the retry. */
 static void attempt_near_limit(struct plan *p)
 {
 	for (uint64_t i = 0; i < 2; i++)

@@ -555,7 +555,7 @@ static double gpu_hours(const char *kind)
 	return 0;
 }
 
-/* The finding of an idle host has its GPUs: the process that holds one is reported, and what it holds counts once. */
+/* The finding of an idle host has the host's GPUs. A process that holds one has a finding too: the GPU counts once. */
 static void test_gpu_of_idle_host(void **state)
 {
 	(void)state;
