@@ -240,10 +240,10 @@ static int worst_first(const void *x, const void *y, void *arg)
 
 int analysis_new(const struct lake_report *r, const struct analysis_setting *settings, size_t n, struct analysis **ret)
 {
-	return analysis_new_with(r, NULL, settings, n, ret);
+	return analysis_new_with(r, NULL, NULL, settings, n, ret);
 }
 
-int analysis_new_with(const struct lake_report *r, const struct analysis_history *history,
+int analysis_new_with(const struct lake_report *r, const struct family *family, const struct analysis_history *history,
 		      const struct analysis_setting *settings, size_t n, struct analysis **ret)
 {
 	struct analysis *a = calloc(1, sizeof(*a));
@@ -253,6 +253,7 @@ int analysis_new_with(const struct lake_report *r, const struct analysis_history
 	if (!a)
 		return -ENOMEM;
 	a->report = r;
+	a->family = family;
 	a->history = history;
 	analysis_set_times(a);
 	a->gate_wall_s = finding_threshold_value(NULL, &analysis_gates[GATE_WALL], settings, n);
@@ -297,6 +298,7 @@ struct analysis *analysis_free(struct analysis *a)
 	}
 	for (size_t i = 0; i < a->n_groups; i++)
 		analysis_group_free(a->groups[i]);
+	family_free(a->own_family);
 	free(a->findings);
 	analysis_group_free(a->whole);
 	free(a->groups);

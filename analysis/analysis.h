@@ -15,6 +15,7 @@
 
 #include "lake/lake.h"
 
+struct family;
 struct analysis;
 struct sweep;
 
@@ -105,8 +106,11 @@ struct analysis_history *analysis_history_free(struct analysis_history *);
  */
 int analysis_new(const struct lake_report *, const struct analysis_setting *settings, size_t n_settings,
 		 struct analysis **ret);
-/* The same, with the earlier runs, which are borrowed until analysis_free(). history: NULL for none. */
-int analysis_new_with(const struct lake_report *, const struct analysis_history *history,
+/*
+ * The same, with what the caller has, borrowed until analysis_free(): the report's family, NULL: analysis_new_with()
+ * makes one; and the earlier runs, NULL: none.
+ */
+int analysis_new_with(const struct lake_report *, const struct family *, const struct analysis_history *,
 		      const struct analysis_setting *settings, size_t n_settings, struct analysis **ret);
 struct analysis *analysis_free(struct analysis *);
 /* The run is shorter than the default of gate.wall: without settings analysis_new() would find nothing. */

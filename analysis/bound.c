@@ -38,10 +38,10 @@ void analysis_stalls_add(struct analysis_waits *w, const struct lake_report *r, 
 	const uint64_t end = p->end_ns ? p->end_ns : end_ns;
 	double memory = 0, quota = 0, all = 0, alive;
 
-	for (size_t i = first_after(r, p->cgroup, p->start_ns); i < r->n_pressure; i++) {
+	for (size_t i = first_after(r, p->kind->cgroup, p->start_ns); i < r->n_pressure; i++) {
 		const struct lake_pressure *s = &r->pressure[i];
 
-		if (strcmp(s->cgroup, p->cgroup) != 0 || s->end_ns - s->interval_ns >= end)
+		if (strcmp(s->cgroup, p->kind->cgroup) != 0 || s->end_ns - s->interval_ns >= end)
 			break;
 		memory += (double)s->memory_full_ns;
 		quota += (double)s->throttled_ns;

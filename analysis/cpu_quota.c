@@ -37,7 +37,7 @@ static const struct lake_process *busiest(const struct lake_report *r, const cha
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct lake_process *p = &r->processes[i];
 
-		if (strcmp(p->cgroup, cgroup) != 0)
+		if (strcmp(p->kind->cgroup, cgroup) != 0)
 			continue;
 		*ret_cpu_s += (double)p->totals.cpu_ns / 1e9;
 		most = !most || p->totals.cpu_ns > most->totals.cpu_ns ? p : most;
@@ -69,7 +69,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		f.severity = f.value >= thresholds[WARN] ? FINDING_WARN : FINDING_NOTE;
 		f.threshold = thresholds[f.severity == FINDING_WARN ? WARN : NOTE];
 		f.of = *f.process->task ? FINDING_OF_TASK : FINDING_OF_TOOL;
-		f.name = *f.process->task ? f.process->task : f.process->tool;
+		f.name = *f.process->task ? f.process->task : f.process->kind->tool;
 		f.evidence = finding_text("its cgroup used up its quota of %.3g CPUs in %.0f of %.0f periods (%.0f %%) and had to wait "
 					  "for %s then", q.cpus, q.used_up, q.periods, f.value * 100,
 					  finding_seconds(f.saving.wall_s, still));

@@ -239,7 +239,7 @@ static bool option_of(const char *arg, const char *next, struct trait *ret)
 
 static int add_options(struct traits *set, const struct lake_process *p, bool of_b)
 {
-	struct trait t = { .tool = p->tool, .what = DIFF_OPTION, .key = "", .value = "", .of_b = of_b };
+	struct trait t = { .tool = p->kind->tool, .what = DIFF_OPTION, .key = "", .value = "", .of_b = of_b };
 	int rc = 0;
 
 	if (p->argv_cut) {
@@ -256,20 +256,20 @@ static int add_options(struct traits *set, const struct lake_process *p, bool of
 /* A wrapper is not the tool whose name it has: `nice samtools sort`. */
 static int add_image(struct traits *set, const struct lake_process *p, bool of_b)
 {
-	struct trait t = { .tool = p->tool, .key = "", .of_b = of_b };
+	struct trait t = { .tool = p->kind->tool, .key = "", .of_b = of_b };
 	int rc;
 
-	if (!p->execed || p->wrapper || !p->argv)
+	if (!p->kind->execed || p->kind->wrapper || !p->argv)
 		return 0;
 	t.what = DIFF_BINARY;
-	t.value = p->exe;
+	t.value = p->kind->exe;
 	t.value_n = strlen(t.value);
 	rc = traits_add(set, &t);
-	if (rc == 0 && p->exe_modified_ns) {
+	if (rc == 0 && p->kind->exe_modified_ns) {
 		t.what = DIFF_FILE;
-		t.key = p->exe;
+		t.key = p->kind->exe;
 		t.key_n = strlen(t.key);
-		t.value = (const char *)&p->exe_size_bytes;
+		t.value = (const char *)&p->kind->exe_size_bytes;
 		t.value_n = FILE_SIZE;
 		rc = traits_add(set, &t);
 		t.key = "";
@@ -277,15 +277,15 @@ static int add_image(struct traits *set, const struct lake_process *p, bool of_b
 	}
 	if (rc == 0) {
 		t.what = DIFF_IMAGE;
-		t.value = p->container_image ? p->container_image : "";
+		t.value = p->in->container_image ? p->in->container_image : "";
 		t.value_n = strlen(t.value);
 		rc = traits_add(set, &t);
 	}
 	return rc ? rc : add_options(set, p, of_b);
 }
 
-_Static_assert(offsetof(struct lake_process, exe_modified_ns) ==
-		       offsetof(struct lake_process, exe_size_bytes) + sizeof(uint64_t),
+_Static_assert(offsetof(struct lake_kind, exe_modified_ns) ==
+		       offsetof(struct lake_kind, exe_size_bytes) + sizeof(uint64_t),
 	       "a trait points at both");
 
 /* "/usr/bin/samtools of 2023-04-23 12:01:36 UTC, 1265648 B" */

@@ -6,6 +6,7 @@
 #define SKEP_ANALYSIS_FINDING_H
 
 #include "analysis/analysis.h"
+#include "analysis/family.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
@@ -34,6 +35,8 @@ struct analysis {
 	struct analysis_group **groups; /* by the CPU time of their tasks, most first */
 	size_t n_groups;
 	struct analysis_group *whole;
+	const struct family *family; /* NULL until analysis_leaves_find(), unless the caller has it */
+	struct family *own_family; /* NULL: the caller has it */
 	bool *leaf; /* of each of report->processes: an image without children of its own */
 	struct finding *findings;
 	size_t n_findings, room;

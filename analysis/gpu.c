@@ -61,7 +61,7 @@ struct analysis_gpu_user analysis_gpu_group(const struct analysis_group *g)
 }
 
 /* Adds the samples of these images to a list of n, if there is a list; returns how many it has then. */
-static size_t add_samples(const struct lake_report *r, const size_t *images, size_t n_images,
+static size_t add_samples(const struct lake_report *r, const uint32_t *images, size_t n_images,
 			  const struct lake_progress **list, size_t n)
 {
 	const struct lake_progress *of;

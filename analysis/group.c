@@ -71,14 +71,14 @@ double analysis_most_at_once(struct analysis_edge *edges, size_t n)
 /* The image's own peak; 0: only an upper bound is known, such as the pages that a fork shares with a large parent. */
 static double memory_of(const struct lake_process *p)
 {
-	return p->approx & LAKE_APPROX_RSS_PEAK ? 0 : (double)p->totals.rss_peak_bytes;
+	return p->kind->approx & LAKE_APPROX_RSS_PEAK ? 0 : (double)p->totals.rss_peak_bytes;
 }
 
 /*
  * The largest sum of the peaks of processes that ran at one moment: at least what the task held, and more if their
  * peaks were at different times.  A task of one process: its peak.
  */
-static double concurrent_memory(const struct lake_report *r, const size_t *images, size_t n,
+static double concurrent_memory(const struct lake_report *r, const uint32_t *images, size_t n,
 				struct analysis_edge *edges)
 {
 	size_t n_edges = 0;
@@ -125,8 +125,8 @@ static int sample_by_tool(const void *a, const void *b)
 /* The samples of the image's tool within its life. One thread is never on two CPUs: its image needs none. */
 static const struct lake_sample **samples_of(const struct work *w, const struct lake_process *p, size_t *ret_n)
 {
-	const struct lake_sample key = { .tool = p->tool, .start_ns = p->start_ns }, *at = &key;
-	size_t low = 0, high = p->threads_peak == 1 ? 0 : w->n_samples, end;
+	const struct lake_sample key = { .tool = p->kind->tool, .start_ns = p->start_ns }, *at = &key;
+	size_t low = 0, high = p->totals.threads == 1 ? 0 : w->n_samples, end;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -136,7 +136,8 @@ static const struct lake_sample **samples_of(const struct work *w, const struct 
 		else
 			high = middle;
 	}
-	for (end = low; p->threads_peak != 1 && end < w->n_samples && strcmp(w->samples[end]->tool, p->tool) == 0 &&
+	for (end = low; p->totals.threads != 1 && end < w->n_samples &&
+			strcmp(w->samples[end]->tool, p->kind->tool) == 0 &&
 			w->samples[end]->start_ns + w->samples[end]->interval_ns <= p->end_ns; end++)
 		;
 	*ret_n = end - low;
@@ -202,7 +203,7 @@ static size_t most_edges(const struct lake_report *r, const struct work *w)
  * The cores in use during all but the busiest twentieth of the task's time.  A program that starts for a moment does
  * not raise it, a parallel phase does: of images, and of the threads of an image that has samples.
  */
-static double busy_cores(const struct lake_report *r, const struct work *w, const size_t *images, size_t n,
+static double busy_cores(const struct lake_report *r, const struct work *w, const uint32_t *images, size_t n,
 			 double wall_s)
 {
 	size_t n_edges = 0, n_phases = 0;
@@ -276,10 +277,10 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 	for (size_t i = 0; i < t->n_images; i++) {
 		const struct lake_process *p = &a->report->processes[t->images[i]];
 
-		e.killed |= p->oom_killed;
-		larger(&limit, p->oom_killed ? (double)p->oom_limit_bytes : 0);
-		g->killed = p->oom_killed && !g->killed ? p : g->killed;
-		g->java |= strcmp(p->tool, "java") == 0;
+		e.killed |= p->kind->oom_killed;
+		larger(&limit, p->kind->oom_killed ? (double)p->kind->oom_limit_bytes : 0);
+		g->killed = p->kind->oom_killed && !g->killed ? p : g->killed;
+		g->java |= strcmp(p->kind->tool, "java") == 0;
 		larger(&e.largest, memory_of(p));
 		if (a->leaf[t->images[i]]) {
 			analysis_waits_add(&g->waits, p, a->end_ns);
@@ -331,7 +332,7 @@ static int keep_command(struct analysis_group *g, const struct lake_process *bus
 
 	if (!busiest)
 		return 0;
-	g->exe = strdup(busiest->exe ? busiest->exe : "");
+	g->exe = strdup(busiest->kind->exe ? busiest->kind->exe : "");
 	f = g->exe ? open_memstream(&g->command, &size) : NULL;
 	for (size_t i = 0; f && busiest->argv && busiest->argv[i]; i++)
 		fprintf(f, "%s%s", i ? " " : "", busiest->argv[i]);

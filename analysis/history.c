@@ -78,6 +78,7 @@ int analysis_history_add(struct analysis_history *h, const struct lake_report *r
 	analysis_set_times(&a);
 	rc = analysis_group_all(&a);
 	free(a.leaf);
+	family_free(a.own_family);
 	p.id = strdup(r->run.id);
 	p.host = strdup(r->run.host);
 	p.kernel = strdup(r->run.kernel);

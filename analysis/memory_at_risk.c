@@ -13,7 +13,7 @@ enum { WARN };
 static const struct lake_process *killed_outside(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->report->n_processes; i++)
-		if (a->report->processes[i].oom_killed && !*a->report->processes[i].task)
+		if (a->report->processes[i].kind->oom_killed && !*a->report->processes[i].task)
 			return &a->report->processes[i];
 	return NULL;
 }
@@ -54,8 +54,8 @@ static int of_group(struct analysis *a, const struct finding_kind *kind, const d
 	ask = finding_ask(g->engine, ASK_MEMORY, size.value);
 	if (f.process)
 		f.evidence = finding_text("the kernel killed %zu of %zu executions for their memory, at a limit of %s", g->n_oom,
-					  g->n, f.process->oom_limit_bytes
-							? finding_bytes((double)f.process->oom_limit_bytes, limit)
+					  g->n, f.process->kind->oom_limit_bytes
+							? finding_bytes((double)f.process->kind->oom_limit_bytes, limit)
 							: "the machine's memory");
 	else if (most)
 		f.evidence = finding_text("its largest process held %s of the %s that it could have",
@@ -83,8 +83,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 			return -ENOMEM;
 	if (!p) /* outside of all tasks */
 		return 0;
-	f.evidence = finding_text("the kernel killed %s for its memory, at a limit of %s", p->tool,
-				  p->oom_limit_bytes ? finding_bytes((double)p->oom_limit_bytes, limit)
+	f.evidence = finding_text("the kernel killed %s for its memory, at a limit of %s", p->kind->tool,
+				  p->kind->oom_limit_bytes ? finding_bytes((double)p->kind->oom_limit_bytes, limit)
 						     : "the machine's memory");
 	f.advice = finding_text("raise the limit of its cgroup, or run fewer such processes at once");
 	return finding_add_take(a, &f);

@@ -58,7 +58,7 @@ static void add_process(const struct analysis *a, size_t i, double rate, struct 
 }
 
 /* Adds the images without children of a task or a tool. */
-static void add_images(const struct analysis *a, const size_t *images, size_t n, double rate, struct sums *s)
+static void add_images(const struct analysis *a, const uint32_t *images, size_t n, double rate, struct sums *s)
 {
 	for (size_t i = 0; i < n; i++)
 		if (a->leaf[images[i]])

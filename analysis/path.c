@@ -132,7 +132,7 @@ static size_t before_time(const struct order *o, size_t n, uint64_t ns)
 
 static int open_order(const struct lake_process *p, const struct lake_open *x, const struct lake_open *y)
 {
-	const int order = strcmp(p[x->process].task_id, p[y->process].task_id);
+	const int order = strcmp(p[x->process].kind->task_id, p[y->process].kind->task_id);
 
 	return order ? order : strcmp(x->path, y->path);
 }
@@ -152,7 +152,7 @@ static size_t first_open(const struct lake_report *r, const struct schedule *s, 
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
-		const int order = strcmp(r->processes[s->opens[middle]->process].task_id, task_id);
+		const int order = strcmp(r->processes[s->opens[middle]->process].kind->task_id, task_id);
 
 		if (order < 0 || (order == 0 && strcmp(s->opens[middle]->path, path) < 0))
 			low = middle + 1;
@@ -170,12 +170,12 @@ static bool is_data(const struct lake_report *r, const struct schedule *s, const
 		const struct lake_open *o = s->opens[i], *w;
 		size_t written;
 
-		if (strcmp(r->processes[o->process].task_id, to->task_id) != 0)
+		if (strcmp(r->processes[o->process].kind->task_id, to->task_id) != 0)
 			return false;
 		written = first_open(r, s, from->task_id, o->path);
 		w = written < r->n_opens ? s->opens[written] : o;
 		if (w->writes && strcmp(w->path, o->path) == 0 &&
-		    strcmp(r->processes[w->process].task_id, from->task_id) == 0)
+		    strcmp(r->processes[w->process].kind->task_id, from->task_id) == 0)
 			return true;
 	}
 	return false;
@@ -418,7 +418,7 @@ static int walk_processes(const struct analysis *a, const struct images *all, st
 		const uint64_t since = child ? child->end_ns : now->start_ns;
 
 		if (ns > since)
-			rc = part_add(path, now->tool, (double)(ns - since) / 1e9);
+			rc = part_add(path, now->kind->tool, (double)(ns - since) / 1e9);
 		ns = since < ns ? since : ns;
 		if (!child && (strcmp(now->upid, root) != 0 || now->image > 0)) {
 			const bool is_root = strcmp(now->upid, root) == 0;

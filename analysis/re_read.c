@@ -102,7 +102,7 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 		p = &r->processes[file.most->process];
 		f.threshold = thresholds[TIMES];
 		f.of = *p->task ? FINDING_OF_TASK : FINDING_OF_TOOL;
-		f.name = *p->task ? p->task : p->tool;
+		f.name = *p->task ? p->task : p->kind->tool;
 		f.n = file.readers;
 		f.process = p;
 		f.evidence = finding_text("%s (%s) was read %.1f times over by %zu process%s: %s, %s of it from storage",

@@ -72,7 +72,7 @@ static void add_image(const struct analysis *a, const struct lake_process *p, ui
 
 /* Some images of the report; list NULL: the first n. */
 struct images {
-	const size_t *list;
+	const uint32_t *list;
 	size_t n;
 };
 
@@ -123,7 +123,7 @@ static bool is_served(const struct analysis *a, const struct images *images)
 		if (analysis_facet(p, "net.accepts") > 0)
 			return true;
 		for (size_t k = 0; k < sizeof(notebooks) / sizeof(*notebooks); k++)
-			if (strcmp(p->tool, notebooks[k]) == 0)
+			if (strcmp(p->kind->tool, notebooks[k]) == 0)
 				return true;
 	}
 	return false;

@@ -18,7 +18,7 @@ static const struct lake_process *most_faults(const struct lake_report *r, const
 		const struct lake_process *p = &r->processes[i];
 
 		if (p->totals.major_faults && (!most || p->totals.major_faults > most->totals.major_faults) &&
-		    (!cgroup || strcmp(p->cgroup, cgroup) == 0))
+		    (!cgroup || strcmp(p->kind->cgroup, cgroup) == 0))
 			most = p;
 	}
 	return most;
@@ -27,7 +27,7 @@ static const struct lake_process *most_faults(const struct lake_report *r, const
 static int add(struct analysis *a, struct finding *f, const struct lake_process *p, const char *limit)
 {
 	f->of = *p->task ? FINDING_OF_TASK : FINDING_OF_TOOL;
-	f->name = *p->task ? p->task : p->tool;
+	f->name = *p->task ? p->task : p->kind->tool;
 	f->n = 1;
 	f->process = p;
 	f->advice = finding_text("give it more memory%s%s%s, or run fewer at a time beside it", *limit ? " (its limit is " : "", limit,

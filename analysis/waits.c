@@ -16,7 +16,7 @@
  */
 static double block_of(const struct lake_process *p, double alive_s, double cpu_s, double queue_s)
 {
-	const double threads = fmax(1, (double)p->threads_peak), counted = (double)p->totals.block_delay_ns / 1e9;
+	const double threads = fmax(1, (double)p->totals.threads), counted = (double)p->totals.block_delay_ns / 1e9;
 	const double asleep = alive_s * threads - cpu_s - queue_s; /* a thread does one of the three */
 	const double waiting = (double)p->totals.states[LAKE_IOWAIT];
 	double samples = 0;

@@ -153,6 +153,8 @@ static int answer(const char *which, const struct show_options *o, enum flame_of
 	status = question_open("show", o->lake, which, 0, &lake);
 	if (status)
 		return status;
+	if (!o->json && !o->html && !o->trace && !o->flame && !o->processes)
+		lake_few_arguments(lake);
 	rc = lake_report(lake, which, &report, why, sizeof(why));
 	if (!rc && !o->no_files)
 		names = engine_names_add(report);

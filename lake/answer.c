@@ -37,9 +37,10 @@ int answer_name(struct answer *a, const struct lake_rows *rows, int column, cons
 	return 0;
 }
 
-int answer_group(const size_t *of, size_t n, size_t n_groups, size_t **ret_members, size_t **ret_first)
+int answer_group(const size_t *of, size_t n, size_t n_groups, uint32_t **ret_members, size_t **ret_first)
 {
-	size_t *members = calloc(n + 1, sizeof(*members)), *first = calloc(n_groups + 2, sizeof(*first));
+	uint32_t *members = n < UINT32_MAX ? calloc(n + 1, sizeof(*members)) : NULL;
+	size_t *first = calloc(n_groups + 2, sizeof(*first));
 
 	if (!members || !first) {
 		free(members);
@@ -54,7 +55,7 @@ int answer_group(const size_t *of, size_t n, size_t n_groups, size_t **ret_membe
 		first[g] += first[g - 1];
 	for (size_t i = 0; i < n; i++)
 		if (of[i] != SIZE_MAX)
-			members[first[of[i] + 1]++] = i;
+			members[first[of[i] + 1]++] = (uint32_t)i;
 	*ret_members = members;
 	*ret_first = first;
 	return 0;

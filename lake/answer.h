@@ -19,16 +19,21 @@ struct answer {
 	struct lake_report report; /* first member: lake_report_free casts the caller's pointer back */
 	struct arena arena;
 	struct lake_file *file;
+	bool few_arguments; /* as of the lake */
 	struct names names;
 	struct extra *extra;
+	struct idmap kinds; /* of rows that have all columns: struct lake_kind by the hash of its bytes */
 	struct {
 		const char *boot, *upid;
 		uint64_t pid, start;
 	} parent; /* of the process read last */
+	struct lake_container in; /* of the process whose facets are read */
+	const struct lake_container *last; /* of a process before it: many have the same.  NULL: none */
 	struct {
-		const char *text; /* JSON; NULL: none */
+		const char *text; /* as the database has them; NULL: none */
+		size_t size;
 		const char *const *list;
-	} labels; /* read last: many processes have the same */
+	} labels; /* read last */
 	struct lake_facet *facet; /* buffer for the facets of one process */
 	size_t facet_room, process_room, extra_room, sample_room, loss_room, tool_room, ledger_room;
 	struct span {
@@ -36,7 +41,7 @@ struct answer {
 		uint64_t forks;
 		double cores_peak;
 	} *span; /* per tool */
-	size_t *by_tool, *by_task; /* images of one after those of another: tools and tasks point into these */
+	uint32_t *by_tool, *by_task; /* images of one after those of another: tools and tasks point into these */
 };
 
 /*
@@ -44,7 +49,7 @@ struct answer {
  * which the caller frees: the members, and for each group where its own begin, then where the last one's end.  0 or
  * -ENOMEM.
  */
-int answer_group(const size_t *of, size_t n, size_t n_groups, size_t **ret_members, size_t **ret_first);
+int answer_group(const size_t *of, size_t n, size_t n_groups, uint32_t **ret_members, size_t **ret_first);
 
 /* Makes room for one more element; returns the list; NULL: no memory. */
 void *answer_grow(void *list, size_t n, size_t *room, size_t size);
@@ -55,8 +60,8 @@ int answer_tool(struct answer *, int64_t id, size_t *ret);
 
 /* The steps, each in the file of its name: 0, or -errno with the reason in a->file->why. */
 int lake_processes_read(struct answer *, const struct lake_key *run); /* with their facets; by start, then image */
-/* Reads five columns from this one on: JSON, container_name, container_image, pod, namespace. ClickHouse. */
-int lake_facets_of_row(struct answer *, const struct lake_rows *, int column, struct lake_process *);
+/* ClickHouse: reads JSON, container_name, container_image, pod and namespace from this column on, and labels. */
+int lake_facets_of_row(struct answer *, const struct lake_rows *, int column, int labels, struct lake_process *);
 /* Adds the facets, which SQLite has apart, to the processes while these are in the order of their rows. */
 int lake_facets_read(struct answer *, const struct lake_key *run);
 int lake_samples_read(struct answer *, const struct lake_key *run);

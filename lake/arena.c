@@ -16,7 +16,7 @@ struct arena_block {
 	_Alignas(max_align_t) char data[];
 };
 
-void *arena_alloc(struct arena *a, size_t n)
+static void *alloc(struct arena *a, size_t n, size_t align)
 {
 	struct arena_block *b = a->blocks;
 	size_t size = BLOCK;
@@ -24,8 +24,9 @@ void *arena_alloc(struct arena *a, size_t n)
 
 	if (n > SIZE_MAX / 2)
 		return NULL;
-	n = (n + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
-	if (!b || b->size - b->used < n) {
+	if (b)
+		b->used = (b->used + align - 1) & ~(align - 1);
+	if (!b || b->size < b->used || b->size - b->used < n) {
 		if (n > size)
 			size = n;
 		b = malloc(sizeof(*b) + size);
@@ -41,9 +42,14 @@ void *arena_alloc(struct arena *a, size_t n)
 	return p;
 }
 
+void *arena_alloc(struct arena *a, size_t n)
+{
+	return alloc(a, n, _Alignof(max_align_t));
+}
+
 char *arena_copy(struct arena *a, const void *s, size_t n)
 {
-	char *p = arena_alloc(a, n + 1);
+	char *p = alloc(a, n + 1, 1);
 
 	if (p && n)
 		memcpy(p, s, n);

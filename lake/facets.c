@@ -44,61 +44,93 @@ static int add_number(struct answer *a, struct lake_process *p, const char *name
 	return 0;
 }
 
-/* Reads labels as SQLite has them: ["a=b","c=d"]. */
-static int add_labels(struct answer *a, const struct lake_rows *rows, struct lake_process *p)
+/* Reads labels as SQLite has them: ["a=b","c=d"].  NULL: no memory. */
+static const char *const *json_list(struct answer *a, const char *bytes, size_t size)
 {
-	size_t size = 0, i, n = 0;
-	const char *bytes = lake_rows_bytes(rows, 1, &size), **list, *text;
-	json_t *all, *one;
+	json_t *all = json_loadb(bytes, size, 0, NULL), *one;
+	const char **list = arena_alloc(&a->arena, (json_array_size(all) + 1) * sizeof(*list));
+	size_t i, n = 0;
 
-	if (a->labels.text && strlen(a->labels.text) == size && memcmp(a->labels.text, bytes, size) == 0) {
-		p->labels = a->labels.list;
-		return 0;
-	}
-	all = json_loadb(bytes, size, 0, NULL);
-	text = arena_copy(&a->arena, bytes, size);
-	list = arena_alloc(&a->arena, (json_array_size(all) + 1) * sizeof(*list));
 	json_array_foreach(all, i, one) {
-		if (!text || !list || !json_is_string(one))
+		if (!list || !json_is_string(one))
 			continue;
 		list[n] = arena_copy(&a->arena, json_string_value(one), json_string_length(one));
-		text = list[n++] ? text : NULL;
+		list = list[n++] ? list : NULL;
 	}
 	json_decref(all);
-	if (!text || !list)
-		return lake_file_error(a->file, SQLITE_NOMEM);
-	a->labels.text = text;
-	a->labels.list = n ? list : NULL;
-	p->labels = a->labels.list;
+	return list;
+}
+
+static int add_labels(struct answer *a, const struct lake_rows *rows, int column)
+{
+	size_t size = 0;
+	const char *bytes = lake_rows_bytes(rows, column, &size);
+
+	if (!a->labels.text || a->labels.size != size || memcmp(a->labels.text, bytes, size) != 0) {
+		a->labels.text = arena_copy(&a->arena, bytes, size);
+		a->labels.size = size;
+		a->labels.list = rows->clickhouse ? lake_list(bytes, size, &a->arena) : json_list(a, bytes, size);
+		if (!a->labels.text || !a->labels.list)
+			return lake_file_error(a->file, SQLITE_NOMEM);
+	}
+	a->in.labels = *a->labels.list ? a->labels.list : NULL;
 	return 0;
 }
 
 /* Keeps a facet that is a text, if the report has a place for it. */
-static int add_text(struct answer *a, const struct lake_rows *rows, const char *name, struct lake_process *p)
+static int add_text(struct answer *a, const struct lake_rows *rows, const char *name)
 {
+	static const struct lake_container none;
+	const struct lake_container *last = a->last ? a->last : &none;
 	const struct {
-		const char *name, **to;
-	} texts[] = { { "container_name", &p->container_name },
-		      { "container_image", &p->container_image },
-		      { "pod", &p->pod },
-		      { "namespace", &p->name_space } };
+		const char *name, **to, *last;
+	} texts[] = { { "container_name", &a->in.container_name, last->container_name },
+		      { "container_image", &a->in.container_image, last->container_image },
+		      { "pod", &a->in.pod, last->pod },
+		      { "namespace", &a->in.name_space, last->name_space } };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		size_t size = 0;
+		const char *bytes, *same = texts[i].last;
+
 		if (strcmp(texts[i].name, name) != 0)
 			continue;
-		*texts[i].to = lake_rows_text(rows, 1, &a->arena);
+		bytes = lake_rows_bytes(rows, 1, &size);
+		*texts[i].to = same && strlen(same) == size && memcmp(same, bytes, size) == 0
+				       ? same : arena_copy(&a->arena, bytes, size);
 		return *texts[i].to ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
 	}
-	return strcmp(name, "labels") == 0 ? add_labels(a, rows, p) : 0;
+	return strcmp(name, "labels") == 0 ? add_labels(a, rows, 1) : 0;
+}
+
+/* Gives the process the container that was read. */
+static int keep_container(struct answer *a, struct lake_process *p)
+{
+	const struct lake_container *in = &a->in;
+	struct lake_container *copy;
+
+	if (!in->container_name && !in->container_image && !in->pod && !in->name_space && !in->labels)
+		return 0;
+	if (!a->last || memcmp(a->last, in, sizeof(*in)) != 0) {
+		copy = arena_alloc(&a->arena, sizeof(*copy));
+		if (!copy)
+			return lake_file_error(a->file, SQLITE_NOMEM);
+		*copy = *in;
+		a->last = copy;
+	}
+	p->in = a->last;
+	a->in = (struct lake_container){ 0 };
+	return 0;
 }
 
 /* Moves the buffer's n facets, sorted by name, to the process. */
 static int keep(struct answer *a, struct lake_process *p, size_t n)
 {
 	struct lake_facet *copy = n ? arena_alloc(&a->arena, n * sizeof(*copy)) : NULL;
+	int err = keep_container(a, p);
 
-	if (!n)
-		return 0;
+	if (err || !n)
+		return err;
 	if (!copy)
 		return lake_file_error(a->file, SQLITE_NOMEM);
 	for (size_t i = 0; i < n; i++) { /* few, and mostly in order */
@@ -113,9 +145,9 @@ static int keep(struct answer *a, struct lake_process *p, size_t n)
 	return 0;
 }
 
-int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int column, struct lake_process *p)
+int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int column, int labels, struct lake_process *p)
 {
-	const char **const texts[] = { &p->container_name, &p->container_image, &p->pod, &p->name_space };
+	const char **const texts[] = { &a->in.container_name, &a->in.container_image, &a->in.pod, &a->in.name_space };
 	size_t size = 0, n = 0;
 	const char *bytes = lake_rows_bytes(rows, column, &size), *key;
 	json_t *fields, *value;
@@ -147,6 +179,8 @@ int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int colum
 		if (!err)
 			*texts[i] = name->s;
 	}
+	if (!err)
+		err = add_labels(a, rows, labels);
 	return err ? err : keep(a, p, n);
 }
 
@@ -180,7 +214,7 @@ int lake_facets_read(struct answer *a, const struct lake_key *run)
 			continue;
 		err = answer_name(a, &rows, 0, &name, NULL);
 		if (!err && sqlite3_column_type(rows.sqlite, 1) == SQLITE_TEXT)
-			err = add_text(a, &rows, name, &r->processes[at]);
+			err = add_text(a, &rows, name);
 		else if (!err)
 			err = add_number(a, &r->processes[at], name, lake_rows_real(&rows, 1), n++);
 	}

@@ -24,6 +24,7 @@ struct lake {
 	size_t n_unread;
 	char **unread; /* lake_unread() */
 	bool saturated; /* lake_is_saturated() */
+	bool few_arguments; /* lake_few_arguments() */
 };
 
 /* The caller's buffer for the reason of a failure. */

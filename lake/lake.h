@@ -101,7 +101,7 @@ struct lake_tool {
 	uint64_t longest_ns;
 	struct lake_totals totals; /* rss_peak_bytes: the largest image */
 	size_t n_images;
-	const size_t *images; /* as of a task */
+	const uint32_t *images; /* as of a task */
 };
 
 /* One execution of a step.  A task without a record of its own (it runs) has state "". */
@@ -124,7 +124,7 @@ struct lake_task {
 	double cores_peak; /* largest sum, at one moment, of what its processes used on average; 0: not known */
 	struct lake_totals totals; /* rss_peak_bytes: the largest process; images 0: the lake has no rows of it */
 	size_t n_images;
-	const size_t *images; /* indices into the report's processes, rising: by start */
+	const uint32_t *images; /* indices into the report's processes, rising: by start */
 };
 
 /* What a task asked for, else what it was granted: a task in a container with limits alone has those.  0: not known. */
@@ -141,27 +141,37 @@ static inline uint64_t lake_task_memory(const struct lake_task *t)
 /* Of lake_process.approx: the peak of memory is an upper bound, inherited from an earlier image. */
 #define LAKE_APPROX_RSS_PEAK UINT64_C(8) /* APPROX_RSS_PEAK of core/process/records.h */
 
-struct lake_process { /* one per image */
-	const char *upid, *parent_upid;
-	uint64_t image, pid, ppid;
-	const char *task, *task_id, *step, *scopes, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd;
-	const char *cgroup;
-	const char *container_name, *container_image, *pod, *name_space; /* NULL: not known */
-	const char *const *argv; /* NULL-terminated */
-	bool argv_cut;
-	const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
+/* What many processes of a run have in common: a run of a million processes has few kinds, and fits into memory. */
+struct lake_kind {
+	const char *task_id, *step, *scopes, *unit, *tool, *container, *state, *comm, *exe, *filename, *cwd, *cgroup;
 	bool wrapper, execed, last, core_dumped, oom_killed;
-	bool outlived; /* it ran after the end of its task, such as a daemon that the task left behind */
 	uint64_t uid, gid, session;
-	uint64_t start_ns, end_ns;
 	int64_t exit_code;
 	uint64_t signal, approx;
 	const char *oom_cgroup;
 	uint64_t oom_limit_bytes, oom_usage_bytes, oom_peak_bytes;
-	uint64_t maxrss_bytes, threads_peak, read_calls, write_calls, run_count;
 	uint64_t exe_size_bytes, exe_modified_ns; /* of the file `exe` when it was executed; 0: not known */
+};
+
+/* What the engine of a process's container says about the container. */
+struct lake_container {
+	const char *container_name, *container_image, *pod, *name_space; /* NULL: not known */
+	const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
+};
+
+struct lake_process { /* one per image */
+	const struct lake_kind *kind;
+	const struct lake_container *in; /* without a container: its members are NULL */
+	const char *upid, *parent_upid;
+	uint64_t image, pid, ppid;
+	const char *task;
+	const char *const *argv; /* NULL-terminated */
+	bool argv_cut;
+	bool outlived; /* it ran after the end of its task, such as a daemon that the task left behind */
+	uint32_t n_facets;
+	uint64_t start_ns, end_ns;
+	uint64_t maxrss_bytes, read_calls, write_calls, run_count;
 	struct lake_totals totals;
-	size_t n_facets;
 	const struct lake_facet { const char *name; double value; } *facets;
 };
 
@@ -288,6 +298,12 @@ struct lake_report {
  */
 int lake_report(struct lake *, const char *which, struct lake_report **ret, char *why, size_t why_size);
 struct lake_report *lake_report_free(struct lake_report *);
+/*
+ * Reports that are read from now on have the arguments of those processes alone that failed or began a task: the text
+ * of a run shows no others, and in a large run all of them are half of the report.
+ */
+void lake_few_arguments(struct lake *);
+bool lake_begins_task(const struct lake_process *); /* the task's id has its pid and image */
 
 /* A run, then the runs that began in it or in one of them, by start, then id: all of one boot of its host. */
 struct lake_audit { size_t n; struct lake_report **runs; };

@@ -33,6 +33,8 @@
 	"0, boot_id, " IDENTITY SHARED("uid_user") OWN(LAKE_LIST("argv"))                                              \
 	", extra, container_name, container_image, pod, namespace, exe_size_bytes, exe_modified_ns, " LAKE_LIST("labels")
 
+static const char *const no_argv[] = { NULL };
+
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1 ORDER BY id", /* in a copy */
 	.clickhouse = "SELECT " PROC_COLUMNS_CLICKHOUSE " FROM proc FINAL WHERE run = ?2 AND boot_id = ?3",
@@ -50,33 +52,71 @@ static const char *parent_of(struct answer *a, const char *boot, uint64_t pid, u
 	return a->parent.upid;
 }
 
-/* Reads what a process shares with others of its kind, from a column on. */
-static int read_shared(struct answer *a, const struct lake_rows *s, int at, struct lake_process *p, int64_t *ret_tool)
+/* Reads a process's kind, and of its own values those that the table of kinds has, from a column on. */
+static int read_kind(struct answer *a, const struct lake_rows *s, int at, struct lake_kind *k, struct lake_process *p,
+		     int64_t *ret_tool)
 {
+	static const struct lake_container none;
 	const char **const name[N_NAMES] = {
-		&p->task, &p->task_id, &p->step,     &p->scopes, &p->unit,   &p->tool,       &p->container,
-		&p->state, &p->comm,   &p->exe,      &p->filename, &p->cwd,  &p->cgroup,     &p->oom_cgroup,
+		&p->task, &k->task_id, &k->step,     &k->scopes, &k->unit,   &k->tool,       &k->container,
+		&k->state, &k->comm,   &k->exe,      &k->filename, &k->cwd,  &k->cgroup,     &k->oom_cgroup,
 	};
-	bool *const flag[] = { &p->wrapper, &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
+	bool *const flag[] = { &k->wrapper, &k->execed, &k->last, &k->core_dumped, &k->oom_killed };
 	uint64_t *const number[] = {
-		&p->image,  &p->uid,    &p->gid,             &p->session, &p->signal,
-		&p->approx, &p->oom_limit_bytes, &p->oom_usage_bytes, &p->oom_peak_bytes,
+		&p->image,  &k->uid,    &k->gid,             &k->session, &k->signal,
+		&k->approx, &k->oom_limit_bytes, &k->oom_usage_bytes, &k->oom_peak_bytes,
 	};
 
+	memset(k, 0, sizeof(*k)); /* with its padding: same_kind() compares bytes */
+	*p = (struct lake_process){ .kind = k, .in = &none, .totals = { .processes = 1, .images = 1 } };
 	for (size_t i = 0; i < N_NAMES; i++) {
-		int err = answer_name(a, s, at++, name[i], name[i] == &p->tool ? ret_tool : NULL);
+		int err = answer_name(a, s, at++, name[i], name[i] == &k->tool ? ret_tool : NULL);
 
 		if (err)
 			return err;
 	}
-	p->exit_code = lake_rows_number(s, at++);
+	k->exit_code = lake_rows_number(s, at++);
 	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
 		*flag[i] = lake_rows_number(s, at++) != 0;
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
 		*number[i] = (uint64_t)lake_rows_number(s, at++);
-	p->totals.processes = 1;
-	p->totals.images = 1;
 	return 0;
+}
+
+/* Returns the one of the kinds read so far that is the same, else a copy.  NULL: no memory. */
+static const struct lake_kind *same_kind(struct answer *a, const struct lake_kind *k)
+{
+	const int64_t hash = (int64_t)skep_hash(&a->names.key, k, sizeof(*k));
+	const struct lake_kind *known = idmap_get(&a->kinds, hash);
+	struct lake_kind *copy;
+
+	if (known && memcmp(known, k, sizeof(*k)) == 0)
+		return known;
+	copy = arena_alloc(&a->arena, sizeof(*copy));
+	if (!copy || (!known && idmap_put(&a->kinds, hash, copy) != 0))
+		return NULL;
+	return memcpy(copy, k, sizeof(*k));
+}
+
+bool lake_begins_task(const struct lake_process *p)
+{
+	const char *id = p->kind->task_id, *dot = strrchr(id, '.');
+	char *pid_end, *image_end;
+
+	if (!dot || *id < '1' || *id > '9' || dot[1] < '0' || dot[1] > '9')
+		return false;
+	return strtoull(id, &pid_end, 10) == p->pid && *pid_end == '-' && pid_end < dot &&
+	       strtoull(dot + 1, &image_end, 10) == p->image && !*image_end;
+}
+
+void lake_few_arguments(struct lake *l)
+{
+	l->few_arguments = true;
+}
+
+static bool wants_argv(const struct answer *a, const struct lake_process *p)
+{
+	return !a->few_arguments || lake_has_failed(p) || lake_begins_task(p);
 }
 
 static int read_process(struct answer *a, const struct lake_rows *s, struct lake_process *p, struct extra *x)
@@ -86,7 +126,7 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 		&p->start_ns,
 		&p->end_ns,
 		&p->maxrss_bytes,
-		&p->threads_peak,
+		&t->threads,
 		&p->read_calls,
 		&p->write_calls,
 		&p->run_count,
@@ -105,11 +145,11 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 		&t->write_bytes,
 		&t->cancelled_write_bytes,
 	};
+	struct lake_kind kind;
 	const char *boot;
 	size_t argv_bytes = 0;
 	int err;
 
-	*p = (struct lake_process){ 0 };
 	*x = (struct extra){
 		.row = lake_rows_number(s, 0),
 		.pid = (uint64_t)lake_rows_number(s, 2),
@@ -117,41 +157,38 @@ static int read_process(struct answer *a, const struct lake_rows *s, struct lake
 	};
 	err = answer_name(a, s, 1, &boot, NULL);
 	if (!err)
-		err = read_shared(a, s, PROC_SHARED, p, &x->tool);
+		err = read_kind(a, s, PROC_SHARED, &kind, p, &x->tool);
 	if (err)
 		return err;
+	if (s->clickhouse) {
+		kind.exe_size_bytes = (uint64_t)lake_rows_number(s, PROC_FILE);
+		kind.exe_modified_ns = (uint64_t)lake_rows_number(s, PROC_FILE + 1);
+	}
+	p->kind = same_kind(a, &kind);
+	if (!p->kind)
+		return lake_file_error(a->file, SQLITE_NOMEM);
 	p->pid = x->pid;
 	p->ppid = (uint64_t)lake_rows_number(s, 5);
 	p->upid = lake_upid(&a->arena, boot, x->pid, x->start_boot_ns);
 	p->parent_upid = parent_of(a, boot, p->ppid, (uint64_t)lake_rows_number(s, 4));
-	p->argv = lake_rows_list(s, PROC_OWN, &a->arena);
+	p->argv = no_argv;
+	if (wants_argv(a, p)) {
+		p->argv = lake_rows_list(s, PROC_OWN, &a->arena);
+		lake_rows_bytes(s, PROC_OWN, &argv_bytes);
+		p->argv_cut = (uint64_t)lake_rows_number(s, PROC_OWN + 1) > argv_bytes;
+	}
 	if (!p->upid || !p->parent_upid || !p->argv)
 		return lake_file_error(a->file, SQLITE_NOMEM);
-	lake_rows_bytes(s, PROC_OWN, &argv_bytes);
-	p->argv_cut = (uint64_t)lake_rows_number(s, PROC_OWN + 1) > argv_bytes;
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
 		*number[i] = (uint64_t)lake_rows_number(s, PROC_OWN + 2 + (int)i);
-	t->threads = p->threads_peak;
-	if (!s->clickhouse)
-		return 0;
-	p->exe_size_bytes = (uint64_t)lake_rows_number(s, PROC_FILE);
-	p->exe_modified_ns = (uint64_t)lake_rows_number(s, PROC_FILE + 1);
-	p->labels = lake_rows_list(s, PROC_FILE + 2, &a->arena);
-	if (!p->labels)
-		return lake_file_error(a->file, SQLITE_NOMEM);
-	p->labels = *p->labels ? p->labels : NULL;
-	return lake_facets_of_row(a, s, PROC_EXTRA, p);
+	return s->clickhouse ? lake_facets_of_row(a, s, PROC_EXTRA, PROC_FILE + 2, p) : 0;
 }
 
-struct order {
-	uint64_t start_ns, image, pid;
-	int64_t row;
-	size_t at;
-};
-
-static int by_start(const void *a, const void *b)
+static int by_start(const void *a, const void *b, void *of)
 {
-	const struct order *x = a, *y = b;
+	const struct answer *answer = of;
+	const size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	const struct lake_process *x = &answer->report.processes[i], *y = &answer->report.processes[k];
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
@@ -159,7 +196,7 @@ static int by_start(const void *a, const void *b)
 		return x->image < y->image ? -1 : 1;
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return answer->extra[i].row < answer->extra[k].row ? -1 : answer->extra[i].row > answer->extra[k].row;
 }
 
 /*
@@ -170,33 +207,32 @@ static int sort_processes(struct answer *a)
 {
 	struct lake_report *r = &a->report;
 	size_t n = r->n_processes;
-	struct order *order = n ? reallocarray(NULL, n, sizeof(*order)) : NULL;
+	size_t *order = n ? reallocarray(NULL, n, sizeof(*order)) : NULL;
 
 	if (!n)
 		return 0;
 	if (!order)
 		return lake_file_error(a->file, SQLITE_NOMEM);
 	for (size_t i = 0; i < n; i++)
-		order[i] = (struct order){ r->processes[i].start_ns, r->processes[i].image, r->processes[i].pid,
-					   a->extra[i].row, i };
-	qsort(order, n, sizeof(*order), by_start);
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), by_start, a);
 	/* follows each cycle of the permutation, and marks the places that are right */
 	for (size_t i = 0; i < n; i++) {
 		struct lake_process process = r->processes[i];
 		struct extra extra = a->extra[i];
 		size_t to = i;
 
-		while (order[to].at != i) {
-			size_t from = order[to].at;
+		while (order[to] != i) {
+			size_t from = order[to];
 
 			r->processes[to] = r->processes[from];
 			a->extra[to] = a->extra[from];
-			order[to].at = to;
+			order[to] = to;
 			to = from;
 		}
 		r->processes[to] = process;
 		a->extra[to] = extra;
-		order[to].at = to;
+		order[to] = to;
 	}
 	free(order);
 	return 0;
@@ -246,7 +282,8 @@ static int read_flat(struct answer *a, const struct lake_key *run)
  * reader then reads its own values alone.  It adds the same values to differences as the view (schema.sql).
  */
 struct kind {
-	struct lake_process shared;
+	struct lake_kind shared;
+	struct lake_process first; /* what a process of this kind has before its own row is read */
 	int64_t tool;
 	const char *boot;
 	bool differs;
@@ -261,7 +298,6 @@ struct argv {
 struct rows {
 	sqlite3_stmt *rows, *kind, *argv;
 	struct idmap kinds, argvs;
-	const char *const *no_argv;
 };
 
 #define ROW_COLUMNS                                                                                                    \
@@ -295,13 +331,13 @@ static int kind_of(struct answer *a, struct rows *r, int64_t id, const struct ki
 	if (!err)
 		err = answer_name(a, &columns, 0, &k->boot, NULL);
 	if (!err)
-		err = read_shared(a, &columns, 4, &k->shared, &k->tool);
+		err = read_kind(a, &columns, 4, &k->shared, &k->first, &k->tool);
 	if (!err) {
 		k->differs = sqlite3_column_type(r->kind, 1) != SQLITE_NULL;
 		k->clock_ns = (uint64_t)lake_rows_number(&columns, 1);
 		k->shared.exe_size_bytes = (uint64_t)lake_rows_number(&columns, 2);
 		k->shared.exe_modified_ns = (uint64_t)lake_rows_number(&columns, 3);
-		k->shared.argv = r->no_argv;
+		k->first.argv = no_argv;
 	}
 	sqlite3_reset(r->kind);
 	*ret = k;
@@ -339,7 +375,7 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 		&t->system_ns, &t->run_delay_ns, &p->run_count, &t->voluntary_switches, &t->involuntary_switches,
 		&t->minor_faults, &t->major_faults, &t->rss_peak_bytes, &p->maxrss_bytes, &t->rchar_bytes,
 		&t->wchar_bytes, &p->read_calls, &p->write_calls, &t->read_bytes, &t->write_bytes,
-		&t->cancelled_write_bytes, &p->threads_peak,
+		&t->cancelled_write_bytes, &t->threads,
 	};
 	const struct kind *k = NULL;
 	const struct argv *argv = NULL;
@@ -347,18 +383,20 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 
 	x->row = sqlite3_column_int64(r->rows, 0);
 	err = kind_of(a, r, sqlite3_column_int64(r->rows, 1), &k);
-	if (!err && sqlite3_column_type(r->rows, 2) != SQLITE_NULL)
+	if (err)
+		return err;
+	*p = k->first;
+	x->tool = k->tool;
+	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+		*number[i] = (uint64_t)sqlite3_column_int64(r->rows, 3 + (int)i);
+	if (sqlite3_column_type(r->rows, 2) != SQLITE_NULL && wants_argv(a, p))
 		err = argv_of(a, r, sqlite3_column_int64(r->rows, 2), &argv);
 	if (err)
 		return err;
-	*p = k->shared;
-	x->tool = k->tool;
 	if (argv) {
 		p->argv = argv->list;
 		p->argv_cut = argv->cut;
 	}
-	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-		*number[i] = (uint64_t)sqlite3_column_int64(r->rows, 3 + (int)i);
 	if (k->differs) {
 		parent += x->start_boot_ns;
 		p->start_ns += x->start_boot_ns + k->clock_ns;
@@ -367,7 +405,6 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 		p->run_count += t->voluntary_switches + t->involuntary_switches;
 		p->maxrss_bytes += t->rss_peak_bytes;
 	}
-	t->threads = p->threads_peak;
 	x->pid = p->pid;
 	p->upid = lake_upid(&a->arena, k->boot, p->pid, x->start_boot_ns);
 	p->parent_upid = parent_of(a, k->boot, p->ppid, parent);
@@ -377,11 +414,9 @@ static int read_row(struct answer *a, struct rows *r, struct lake_process *p, st
 static int read_rows(struct answer *a, int64_t run)
 {
 	struct lake_report *report = &a->report;
-	struct rows r = { .no_argv = arena_alloc(&a->arena, sizeof(*r.no_argv)) };
+	struct rows r = { 0 };
 	int rc, err;
 
-	if (!r.no_argv)
-		return lake_file_error(a->file, SQLITE_NOMEM);
 	err = lake_file_prepare(a->file, "SELECT " ROW_COLUMNS " FROM proc_row WHERE run = ?1 ORDER BY id", &r.rows);
 	if (!err)
 		err = lake_file_prepare(a->file,

@@ -62,6 +62,7 @@ int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, u
 	if (err)
 		goto out;
 	a->file = &f;
+	a->few_arguments = l->few_arguments && !audit;
 	err = names_init(&a->names, &f, &a->arena);
 	if (!err)
 		err = read_run(a, run);
@@ -73,6 +74,7 @@ int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, u
 		err = lake_losses_each(l, a, run->month, losses_to);
 out:
 	names_free(&a->names);
+	idmap_free(&a->kinds);
 	lake_file_close(&f);
 	free(a->extra);
 	a->extra = NULL;

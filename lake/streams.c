@@ -115,14 +115,46 @@ static int by_image(const void *a, const void *b, void *arg)
 	return order ? order : (x->image > y->image) - (x->image < y->image);
 }
 
-/* Finds the image of that process; image UINT64_MAX: its last one. false: the lake has no row of it. */
-static bool find_image(const struct lake_report *r, const size_t *images, const char *upid, uint64_t image, size_t *ret)
-{
-	size_t low = 0, high = r->n_processes;
+struct reading {
+	struct lake_file *file;
+	const struct lake_key *key;
+	struct arena *arena;
+	struct lake_report *report;
+	size_t *images;       /* in the order of by_image; NULL: no record has needed them yet */
+	const char **cgroups; /* of the run's processes, sorted */
+	size_t n_cgroups;
+	int64_t n_records; /* of all cgroups in the run's time */
+	bool audit;
+};
 
+/* Lists the run's images by process.  0 or -errno. */
+static int list_images(struct reading *in)
+{
+	const size_t n = in->report->n_processes;
+
+	if (in->images)
+		return 0;
+	in->images = calloc(n + 1, sizeof(*in->images));
+	if (!in->images)
+		return lake_file_error(in->file, SQLITE_NOMEM);
+	for (size_t i = 0; i < n; i++)
+		in->images[i] = i;
+	qsort_r(in->images, n, sizeof(*in->images), by_image, in->report->processes);
+	return 0;
+}
+
+/* Finds the image of that process; image UINT64_MAX: its last one.  1; 0: the lake has no row of it; -errno. */
+static int find_image(struct reading *in, const char *upid, uint64_t image, size_t *ret)
+{
+	const struct lake_report *r = in->report;
+	size_t low = 0, high = r->n_processes;
+	int err = list_images(in);
+
+	if (err)
+		return err;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
-		const struct lake_process *p = &r->processes[images[middle]];
+		const struct lake_process *p = &r->processes[in->images[middle]];
 		const int order = strcmp(p->upid, upid);
 
 		if (order < 0 || (order == 0 && p->image < image))
@@ -132,26 +164,14 @@ static bool find_image(const struct lake_report *r, const size_t *images, const 
 	}
 	if (image == UINT64_MAX && low > 0)
 		low--;
-	if (low == r->n_processes || strcmp(r->processes[images[low]].upid, upid) != 0 ||
-	    (image != UINT64_MAX && r->processes[images[low]].image != image))
-		return false;
-	*ret = images[low];
-	return true;
+	if (low == r->n_processes || strcmp(r->processes[in->images[low]].upid, upid) != 0 ||
+	    (image != UINT64_MAX && r->processes[in->images[low]].image != image))
+		return 0;
+	*ret = in->images[low];
+	return 1;
 }
 
 /* ---- one record of each stream ------------------------------------------------ */
-
-struct reading {
-	struct lake_file *file;
-	const struct lake_key *key;
-	struct arena *arena;
-	struct lake_report *report;
-	size_t *images;       /* in the order of by_image */
-	const char **cgroups; /* of the run's processes, sorted */
-	size_t n_cgroups;
-	int64_t n_records; /* of all cgroups in the run's time */
-	bool audit;
-};
 
 /* The columns of each question: upid, time_ns, fields. */
 static const char *upid_at(const struct lake_rows *s)
@@ -176,10 +196,10 @@ static int add_progress(struct reading *in, const struct lake_rows *s)
 	void *list = r->progress;
 	struct lake_progress *p;
 	size_t process;
-	int err;
+	int err = find_image(in, upid_at(s), number_of(&t, "\"image\":"), &process);
 
-	if (!find_image(r, in->images, upid_at(s), number_of(&t, "\"image\":"), &process))
-		return 0;
+	if (err <= 0)
+		return err;
 	err = room_for(in->file, &list, r->n_progress, sizeof(*p));
 	if (err)
 		return err;
@@ -272,23 +292,21 @@ static int add_link(struct reading *in, const struct lake_rows *s)
 }
 
 /*
- * Finds the last image of the record's process.  false: the lake has no row of it, and the report no place; or, with
- * *ret_upid NULL, no memory.
+ * Finds the last image of the record's process, and its upid.  1; 0: the lake has no row of it, and the report no
+ * place; -errno.
  */
-static bool find_last(struct reading *in, const struct lake_rows *s, size_t *ret, const char **ret_upid)
+static int find_last(struct reading *in, const struct lake_rows *s, size_t *ret, const char **ret_upid)
 {
 	const char *upid = upid_at(s);
+	int found = find_image(in, upid, UINT64_MAX, ret);
 
-	*ret_upid = upid;
-	if (find_image(in->report, in->images, upid, UINT64_MAX, ret)) {
+	if (found > 0)
 		*ret_upid = in->report->processes[*ret].upid;
-		return true;
-	}
-	if (!in->audit)
-		return false;
+	if (found || !in->audit)
+		return found;
 	*ret = SIZE_MAX;
 	*ret_upid = arena_copy(in->arena, upid, strlen(upid));
-	return *ret_upid != NULL;
+	return *ret_upid ? 1 : lake_file_error(in->file, SQLITE_NOMEM);
 }
 
 static int add_open(struct reading *in, const struct lake_rows *s)
@@ -301,8 +319,9 @@ static int add_open(struct reading *in, const struct lake_rows *s)
 
 	if (!o.path)
 		return lake_file_error(in->file, SQLITE_NOMEM);
-	if (!find_last(in, s, &o.process, &o.upid))
-		return o.upid ? 0 : lake_file_error(in->file, SQLITE_NOMEM);
+	err = find_last(in, s, &o.process, &o.upid);
+	if (err <= 0)
+		return err;
 	o.opens = number_of(&t, "\"opens\":");
 	o.writes = number_of(&t, "\"writes\":");
 	o.created = in->audit ? number_of(&t, "\"created\":") : 0;
@@ -324,8 +343,9 @@ static int add_connection(struct reading *in, const struct lake_rows *s)
 	struct lake_connection c = { .time_ns = (uint64_t)lake_rows_number(s, 1) };
 	int err;
 
-	if (!find_last(in, s, &c.process, &c.upid))
-		return lake_file_error(in->file, SQLITE_NOMEM);
+	err = find_last(in, s, &c.process, &c.upid);
+	if (err <= 0)
+		return err;
 	c.local = copy_of(&t, "\"network.local.address\":", in->arena);
 	c.local_port = number_of(&t, "\"network.local.port\":");
 	c.peer = copy_of(&t, "\"network.peer.address\":", in->arena);
@@ -478,22 +498,17 @@ static int read_all(struct lake *l, struct reading *in)
 static int read_streams(struct lake *l, struct answer *answer, const struct lake_key *key)
 {
 	struct lake_report *r = &answer->report;
-	struct reading in = { answer->file, key, &answer->arena, r, calloc(r->n_processes + 1, sizeof(*in.images)),
-			      calloc(r->n_processes + 1, sizeof(const char *)), 0, 0, !l };
+	struct reading in = { .file = answer->file, .key = key, .arena = &answer->arena, .report = r,
+			      .cgroups = calloc(r->n_processes + 1, sizeof(const char *)), .audit = !l };
 	int err;
 
-	if (!in.images || !in.cgroups) {
-		free(in.images);
-		free(in.cgroups);
+	if (!in.cgroups)
 		return lake_file_error(answer->file, SQLITE_NOMEM);
-	}
 	for (size_t i = 0; i < r->n_processes; i++) {
-		in.images[i] = i;
 		/* most processes of a run are in a few cgroups, one after another */
-		if (!in.n_cgroups || strcmp(in.cgroups[in.n_cgroups - 1], r->processes[i].cgroup) != 0)
-			in.cgroups[in.n_cgroups++] = r->processes[i].cgroup;
+		if (!in.n_cgroups || strcmp(in.cgroups[in.n_cgroups - 1], r->processes[i].kind->cgroup) != 0)
+			in.cgroups[in.n_cgroups++] = r->processes[i].kind->cgroup;
 	}
-	qsort_r(in.images, r->n_processes, sizeof(*in.images), by_image, r->processes);
 	qsort(in.cgroups, in.n_cgroups, sizeof(*in.cgroups), text_order);
 	err = read_all(l, &in);
 	free(in.images);

@@ -59,12 +59,12 @@ static uint64_t last_known(const struct lake_report *r)
 bool lake_is_image(const struct lake_process *p)
 {
 	/* a fork that execs is "replaced" and counts by its exec */
-	return p->execed || strcmp(p->state, "replaced") != 0;
+	return p->kind->execed || strcmp(p->kind->state, "replaced") != 0;
 }
 
 bool lake_has_failed(const struct lake_process *p)
 {
-	return p->exit_code > 0 || p->signal;
+	return p->kind->exit_code > 0 || p->kind->signal;
 }
 
 /* Adds a process to its tool. Call it in the order of start times: the union of intervals needs one pass. */
@@ -76,11 +76,11 @@ static void add_to_tool(struct lake_tool *t, struct span *span, const struct lak
 	if (!start || end < start)
 		end = start; /* start or end is unknown or wrong: count no time */
 	t->totals.images += image;
-	if (p->execed && !p->wrapper)
+	if (p->kind->execed && !p->kind->wrapper)
 		t->calls++;
-	else if (!p->execed && image)
+	else if (!p->kind->execed && image)
 		span->forks++;
-	if (!p->wrapper && lake_has_failed(p))
+	if (!p->kind->wrapper && lake_has_failed(p))
 		t->failures++;
 	lake_totals_add(&t->totals, &p->totals);
 	if (start && (!t->first_start_ns || start < t->first_start_ns))
@@ -91,7 +91,7 @@ static void add_to_tool(struct lake_tool *t, struct span *span, const struct lak
 		t->wall_ns += end - (start > span->end ? start : span->end);
 		span->end = end;
 	}
-	if (!p->wrapper) {
+	if (!p->kind->wrapper) {
 		t->wall_sum_ns += end - start;
 		if (end - start > t->longest_ns)
 			t->longest_ns = end - start;

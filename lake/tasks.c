@@ -137,7 +137,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The lake has no samples of a task, but its images overlap. edges: has room for two of each image. */
-static double cores_peak(const struct lake_report *r, const size_t *images, size_t n, struct edge *edges)
+static double cores_peak(const struct lake_report *r, const uint32_t *images, size_t n, struct edge *edges)
 {
 	double now = 0, most = 0;
 	size_t n_edges = 0;
@@ -165,7 +165,7 @@ static double cores_peak(const struct lake_report *r, const size_t *images, size
  * Adds the images of one task to its figures.  The record of a task lacks the images that ended after its end; the
  * lake may lack rows of images, for a user who spent the budget.  So the larger figure is the better one.
  */
-static void task_sum(struct lake_task *t, const struct lake_report *r, const size_t *images, size_t n,
+static void task_sum(struct lake_task *t, const struct lake_report *r, const uint32_t *images, size_t n,
 		     struct edge *edges)
 {
 	struct lake_totals of_record = t->totals, *sum = &t->totals;
@@ -179,16 +179,16 @@ static void task_sum(struct lake_task *t, const struct lake_report *r, const siz
 
 		lake_totals_add(sum, &p->totals);
 		sum->images += lake_is_image(p);
-		sum->processes += p->last;
+		sum->processes += p->kind->last;
 		t->failures += lake_has_failed(p);
 		start = !start || (p->start_ns && p->start_ns < start) ? p->start_ns : start;
 		end = p->end_ns > end ? p->end_ns : end;
 		running |= p->end_ns == 0;
-		if (*p->container && !recorded)
-			t->in.container = p->container;
+		if (*p->kind->container && !recorded)
+			t->in.container = p->kind->container;
 	}
-	t->step = first->step;
-	t->scopes = recorded ? t->scopes : first->scopes;
+	t->step = first->kind->step;
+	t->scopes = recorded ? t->scopes : first->kind->scopes;
 	t->cores_peak = cores_peak(r, images, n, edges);
 	if (!recorded) {
 		t->start_ns = start;
@@ -215,7 +215,8 @@ static int group_images(struct answer *a, size_t *ret_n, size_t **ret_first)
 	for (size_t i = 0; i < r->n_processes && !err; i++) {
 		const struct lake_process *p = &r->processes[i];
 		/* texts of the dictionary are in memory once: their address says which; an id is no name */
-		const int64_t key = 2 * (int64_t)(intptr_t)(*p->task_id ? p->task_id : p->task) + !*p->task_id;
+		const char *id = p->kind->task_id;
+		const int64_t key = 2 * (int64_t)(intptr_t)(*id ? id : p->task) + !*id;
 		const size_t *group = *p->task ? idmap_get(&known, key) : NULL;
 
 		of[i] = SIZE_MAX;
@@ -247,9 +248,10 @@ int lake_tasks_sum(struct answer *a)
 	if (records)
 		qsort(r->tasks, records, sizeof(*r->tasks), by_id);
 	for (size_t i = 0; i < n && !err; i++) {
-		const size_t *images = a->by_task + first[i], n_images = first[i + 1] - first[i];
+		const uint32_t *images = a->by_task + first[i];
+		const size_t n_images = first[i + 1] - first[i];
 		const struct lake_process *p = &r->processes[images[0]];
-		struct lake_task key = { .task_id = p->task_id, .task = p->task }, *t = NULL;
+		struct lake_task key = { .task_id = p->kind->task_id, .task = p->task }, *t = NULL;
 
 		if (records)
 			t = bsearch(&key, r->tasks, records, sizeof(*r->tasks), by_id);
@@ -260,7 +262,7 @@ int lake_tasks_sum(struct answer *a)
 			t = &r->tasks[r->n_tasks++];
 			*t = (struct lake_task){
 				.task = p->task,
-				.task_id = p->task_id,
+				.task_id = p->kind->task_id,
 				.state = "",
 				.engine = "",
 				.sample = "",

@@ -123,7 +123,7 @@ static void put_action_id(struct crate *c, const char *key, const struct lake_pr
 
 static const char *tool_of(const struct lake_process *p)
 {
-	return *p->tool ? p->tool : *p->comm ? p->comm : "unknown";
+	return *p->kind->tool ? p->kind->tool : *p->kind->comm ? p->kind->comm : "unknown";
 }
 
 /* ---- sets ------------------------------------------------------------------------------ */
@@ -197,7 +197,7 @@ static int collect(struct crate *c)
 
 		if (entry->kind == ENTRY_EXEC) {
 			c->tools[c->n_tools++] = tool_of(p);
-			c->users[c->n_users++] = p->uid;
+			c->users[c->n_users++] = p->kind->uid;
 		} else if (entry->kind == ENTRY_OPEN) {
 			c->files[c->n_files++] = entry_run(e, entry)->opens[entry->at].path;
 			c->written[c->n_written++] = entry;
@@ -348,7 +348,7 @@ static void put_action(struct crate *c, const struct entry *entry)
 {
 	const struct lake_process *p = entry_process(c->entries, entry);
 	char *command = text_argv(p->argv, p->argv_cut, true, 0), error[64];
-	const bool failed = p->signal || p->exit_code > 0;
+	const bool failed = p->kind->signal || p->kind->exit_code > 0;
 
 	begin(c);
 	put_action_id(c, "@id", p, false);
@@ -356,7 +356,7 @@ static void put_action(struct crate *c, const struct entry *entry)
 	json_stream_string(&c->json, "name", *p->task ? p->task : tool_of(p));
 	json_stream_string(&c->json, "description", command);
 	put_reference(c, "instrument", "#tool-", tool_of(p), "");
-	put_number_id(c, "agent", "#uid-", p->uid, true);
+	put_number_id(c, "agent", "#uid-", p->kind->uid, true);
 	if (p->start_ns)
 		json_stream_time(&c->json, "startTime", p->start_ns);
 	if (p->end_ns)
@@ -364,10 +364,10 @@ static void put_action(struct crate *c, const struct entry *entry)
 	put_results(c, entry);
 	if (failed) {
 		put_reference(c, "actionStatus", "http://schema.org/FailedActionStatus", "", "");
-		snprintf(error, sizeof(error), p->signal ? "signal %" PRIu64 : "exit code %" PRIu64,
-			 p->signal ? p->signal : (uint64_t)p->exit_code);
+		snprintf(error, sizeof(error), p->kind->signal ? "signal %" PRIu64 : "exit code %" PRIu64,
+			 p->kind->signal ? p->kind->signal : (uint64_t)p->kind->exit_code);
 		json_stream_string(&c->json, "error", error);
-	} else if (p->exit_code == 0) {
+	} else if (p->kind->exit_code == 0) {
 		put_reference(c, "actionStatus", "http://schema.org/CompletedActionStatus", "", "");
 	}
 	end(c);

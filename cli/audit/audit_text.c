@@ -35,27 +35,27 @@ static void print_image(const struct paint *p, const struct lake_process *image)
 	if (*image->argv)
 		print_command(p, image->argv, image->argv_cut);
 	else
-		print_safe(p, "", image->comm);
-	fprintf(p->out, "  (pid %" PRIu64 ", parent %" PRIu64 ", uid %" PRIu64, image->pid, image->ppid, image->uid);
-	print_safe(p, ", ", image->exe);
-	print_safe(p, ", in ", image->cwd);
+		print_safe(p, "", image->kind->comm);
+	fprintf(p->out, "  (pid %" PRIu64 ", parent %" PRIu64 ", uid %" PRIu64, image->pid, image->ppid, image->kind->uid);
+	print_safe(p, ", ", image->kind->exe);
+	print_safe(p, ", in ", image->kind->cwd);
 	print_safe(p, ", task ", image->task);
-	print_safe(p, ", container ", image->container);
+	print_safe(p, ", container ", image->kind->container);
 	fputc(')', p->out);
 }
 
 static void print_end(const struct paint *p, const struct lake_process *image)
 {
-	print_safe(p, "", *image->tool ? image->tool : image->comm);
+	print_safe(p, "", *image->kind->tool ? image->kind->tool : image->kind->comm);
 	fprintf(p->out, " pid %" PRIu64, image->pid);
-	if (image->signal)
-		fprintf(p->out, " signal %" PRIu64, image->signal);
-	else if (image->exit_code >= 0)
-		fprintf(p->out, " exit %" PRId64, image->exit_code);
+	if (image->kind->signal)
+		fprintf(p->out, " signal %" PRIu64, image->kind->signal);
+	else if (image->kind->exit_code >= 0)
+		fprintf(p->out, " exit %" PRId64, image->kind->exit_code);
 	else
-		print_safe(p, " ", image->state);
-	fputs(image->oom_killed ? ", out of memory" : "", p->out);
-	fputs(image->core_dumped ? ", core dumped" : "", p->out);
+		print_safe(p, " ", image->kind->state);
+	fputs(image->kind->oom_killed ? ", out of memory" : "", p->out);
+	fputs(image->kind->core_dumped ? ", core dumped" : "", p->out);
 }
 
 static void print_actor(const struct paint *p, const struct lake_process *image, const char *upid)
@@ -65,7 +65,7 @@ static void print_actor(const struct paint *p, const struct lake_process *image,
 		fputc(')', p->out);
 		return;
 	}
-	print_safe(p, "  (", *image->tool ? image->tool : image->comm);
+	print_safe(p, "  (", *image->kind->tool ? image->kind->tool : image->kind->comm);
 	fprintf(p->out, ", pid %" PRIu64 ")", image->pid);
 }
 

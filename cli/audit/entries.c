@@ -117,13 +117,13 @@ static int entry_order(const void *a, const void *b)
 /* A fork that executes a program later is listed as that program. */
 static bool is_fork(const struct lake_process *p)
 {
-	return !p->execed && strcmp(p->state, "replaced") != 0;
+	return !p->kind->execed && strcmp(p->kind->state, "replaced") != 0;
 }
 
 /* How a process ended is in the record of its last image, if it did end. */
 static bool has_exit(const struct lake_process *p)
 {
-	return p->last && p->end_ns && strcmp(p->state, "running") != 0 && strcmp(p->state, "replaced") != 0;
+	return p->kind->last && p->end_ns && strcmp(p->kind->state, "running") != 0 && strcmp(p->kind->state, "replaced") != 0;
 }
 
 static enum entry_kind connection_kind(const struct lake_connection *c)
@@ -145,8 +145,8 @@ static void add_run(struct entries *e, size_t run)
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct lake_process *p = &r->processes[i];
 
-		if (p->execed || is_fork(p))
-			add(e, p->start_ns, p->execed ? ENTRY_EXEC : ENTRY_FORK, run, i);
+		if (p->kind->execed || is_fork(p))
+			add(e, p->start_ns, p->kind->execed ? ENTRY_EXEC : ENTRY_FORK, run, i);
 		if (has_exit(p))
 			add(e, p->end_ns, ENTRY_EXIT, run, i);
 	}
@@ -274,25 +274,25 @@ static void chain_run(struct chain *c, const struct lake_run *r, bool head)
 
 static void chain_image(struct chain *c, const struct entry *e, const struct lake_process *p, const char *run)
 {
-	if (p->approx)
-		chain_number(c, "approx", p->approx);
+	if (p->kind->approx)
+		chain_number(c, "approx", p->kind->approx);
 	chain_list(c, "argv", p->argv);
 	chain_true(c, "argv_cut", p->argv_cut);
-	chain_text(c, "container", p->container);
-	chain_text(c, "cwd", p->cwd);
-	chain_text(c, "exe", p->exe);
-	chain_text(c, "filename", p->filename);
-	chain_number(c, "gid", p->gid);
+	chain_text(c, "container", p->kind->container);
+	chain_text(c, "cwd", p->kind->cwd);
+	chain_text(c, "exe", p->kind->exe);
+	chain_text(c, "filename", p->kind->filename);
+	chain_number(c, "gid", p->kind->gid);
 	chain_number(c, "image", p->image);
 	chain_text(c, "kind", entry_kind_name(e->kind));
 	chain_text(c, "parent_upid", p->parent_upid);
 	chain_text(c, "run", run);
-	chain_text(c, "step", p->step);
+	chain_text(c, "step", p->kind->step);
 	chain_text(c, "task", p->task);
-	chain_text(c, "task_id", p->task_id);
+	chain_text(c, "task_id", p->kind->task_id);
 	chain_time(c, "time", e->time_ns);
-	chain_text(c, "tool", p->tool);
-	chain_number(c, "uid", p->uid);
+	chain_text(c, "tool", p->kind->tool);
+	chain_number(c, "uid", p->kind->uid);
 	chain_text(c, "upid", p->upid);
 }
 
@@ -311,19 +311,19 @@ static void chain_exit(struct chain *c, const struct entry *e, const struct lake
 
 	if (connects)
 		chain_number(c, "connects", connects);
-	chain_true(c, "core_dumped", p->core_dumped);
-	if (p->exit_code >= 0)
-		chain_number(c, "exit_code", (uint64_t)p->exit_code);
+	chain_true(c, "core_dumped", p->kind->core_dumped);
+	if (p->kind->exit_code >= 0)
+		chain_number(c, "exit_code", (uint64_t)p->kind->exit_code);
 	chain_number(c, "image", p->image);
 	chain_text(c, "kind", entry_kind_name(e->kind));
-	chain_true(c, "oom_killed", p->oom_killed);
+	chain_true(c, "oom_killed", p->kind->oom_killed);
 	chain_text(c, "run", run);
-	if (p->signal)
-		chain_number(c, "signal", p->signal);
-	chain_text(c, "state", strcmp(p->state, "exited") == 0 ? NULL : p->state);
+	if (p->kind->signal)
+		chain_number(c, "signal", p->kind->signal);
+	chain_text(c, "state", strcmp(p->kind->state, "exited") == 0 ? NULL : p->kind->state);
 	chain_text(c, "task", p->task);
 	chain_time(c, "time", e->time_ns);
-	chain_text(c, "tool", p->tool);
+	chain_text(c, "tool", p->kind->tool);
 	chain_text(c, "upid", p->upid);
 }
 
@@ -336,7 +336,7 @@ static void chain_open(struct chain *c, const struct entry *e, const struct lake
 	chain_text(c, "run", run);
 	chain_text(c, "task", p ? p->task : NULL);
 	chain_time(c, "time", e->time_ns);
-	chain_text(c, "tool", p ? p->tool : NULL);
+	chain_text(c, "tool", p ? p->kind->tool : NULL);
 	chain_text(c, "upid", o->upid);
 	chain_number(c, "writes", o->writes);
 }
@@ -355,7 +355,7 @@ static void chain_connection(struct chain *c, const struct entry *e, const struc
 	chain_text(c, "state", o->state);
 	chain_text(c, "task", p ? p->task : NULL);
 	chain_time(c, "time", e->time_ns);
-	chain_text(c, "tool", p ? p->tool : NULL);
+	chain_text(c, "tool", p ? p->kind->tool : NULL);
 	chain_number(c, "tx_bytes", o->tx_bytes);
 	chain_text(c, "upid", o->upid);
 }

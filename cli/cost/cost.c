@@ -131,6 +131,7 @@ static int compute(const struct cost_options *o, const struct price_table *price
 	if (status != SKEP_EXIT_OK)
 		return status;
 	if (which) {
+		lake_few_arguments(lake);
 		rc = lake_report(lake, which, &report, why, sizeof(why));
 		if (rc)
 			goto out;

@@ -164,7 +164,7 @@ static bool has_pipeline(const struct lake_report *r)
 {
 	for (size_t i = 0; i < r->n_processes; i++)
 		if (strcmp(r->processes[i].upid, r->run.root_upid) == 0 &&
-		    strcmp(r->processes[i].tool, r->run.pipeline) == 0)
+		    strcmp(r->processes[i].kind->tool, r->run.pipeline) == 0)
 			return false;
 	return *r->run.pipeline;
 }

@@ -6,8 +6,11 @@
 
 #include <string.h>
 
-#define AT(of, name_, type_, member) { name_, EXPORT_##type_, offsetof(struct lake_##of, member) }
-#define END { NULL, EXPORT_TEXT, 0 }
+#define AT(of, name_, type_, member) { name_, EXPORT_##type_, EXPORT_OF_ROW, offsetof(struct lake_##of, member) }
+#define KIND(name_, type_, member) { name_, EXPORT_##type_, EXPORT_OF_KIND, offsetof(struct lake_kind, member) }
+#define CONTAINER(name_, type_, member) \
+	{ name_, EXPORT_##type_, EXPORT_OF_CONTAINER, offsetof(struct lake_container, member) }
+#define END { .name = NULL }
 
 #define CONTAINED(of, at)                                              \
 	AT(of, "container", TEXT, at.container),                       \
@@ -100,40 +103,40 @@ static const struct export_column processes[] = {
 	AT(process, "upid", TEXT, upid),
 	AT(process, "parent_upid", TEXT, parent_upid),
 	AT(process, "image", NUMBER, image),
-	AT(process, "last", BOOL, last),
+	KIND("last", BOOL, last),
 	AT(process, "pid", NUMBER, pid),
 	AT(process, "ppid", NUMBER, ppid),
-	AT(process, "task_id", TEXT, task_id),
+	KIND("task_id", TEXT, task_id),
 	AT(process, "task", TEXT, task),
-	AT(process, "step", TEXT, step),
-	AT(process, "scopes", TEXT, scopes),
-	AT(process, "tool", TEXT, tool),
-	AT(process, "wrapper", BOOL, wrapper),
-	AT(process, "execed", BOOL, execed),
-	AT(process, "state", TEXT, state),
-	AT(process, "comm", TEXT, comm),
-	AT(process, "exe", TEXT, exe),
-	AT(process, "exe_size_bytes", KNOWN, exe_size_bytes),
-	AT(process, "exe_modified", TIME, exe_modified_ns),
-	AT(process, "filename", TEXT, filename),
+	KIND("step", TEXT, step),
+	KIND("scopes", TEXT, scopes),
+	KIND("tool", TEXT, tool),
+	KIND("wrapper", BOOL, wrapper),
+	KIND("execed", BOOL, execed),
+	KIND("state", TEXT, state),
+	KIND("comm", TEXT, comm),
+	KIND("exe", TEXT, exe),
+	KIND("exe_size_bytes", KNOWN, exe_size_bytes),
+	KIND("exe_modified", TIME, exe_modified_ns),
+	KIND("filename", TEXT, filename),
 	AT(process, "argv", LIST, argv),
 	AT(process, "argv_cut", BOOL, argv_cut),
-	AT(process, "labels", LIST, labels),
-	AT(process, "cwd", TEXT, cwd),
-	AT(process, "uid", NUMBER, uid),
-	AT(process, "gid", NUMBER, gid),
-	AT(process, "session", NUMBER, session),
+	CONTAINER("labels", LIST, labels),
+	KIND("cwd", TEXT, cwd),
+	KIND("uid", NUMBER, uid),
+	KIND("gid", NUMBER, gid),
+	KIND("session", NUMBER, session),
 	AT(process, "start", TIME, start_ns),
 	AT(process, "end", TIME, end_ns),
-	AT(process, "exit_code", CODE, exit_code),
-	AT(process, "signal", KNOWN, signal),
-	AT(process, "core_dumped", BOOL, core_dumped),
-	AT(process, "oom_killed", BOOL, oom_killed),
-	AT(process, "oom_cgroup", TEXT, oom_cgroup),
-	AT(process, "oom_limit_bytes", KNOWN, oom_limit_bytes),
-	AT(process, "oom_usage_bytes", KNOWN, oom_usage_bytes),
-	AT(process, "oom_peak_bytes", KNOWN, oom_peak_bytes),
-	AT(process, "approx", NUMBER, approx), /* bits: APPROX_* of core/process/records.h */
+	KIND("exit_code", CODE, exit_code),
+	KIND("signal", KNOWN, signal),
+	KIND("core_dumped", BOOL, core_dumped),
+	KIND("oom_killed", BOOL, oom_killed),
+	KIND("oom_cgroup", TEXT, oom_cgroup),
+	KIND("oom_limit_bytes", KNOWN, oom_limit_bytes),
+	KIND("oom_usage_bytes", KNOWN, oom_usage_bytes),
+	KIND("oom_peak_bytes", KNOWN, oom_peak_bytes),
+	KIND("approx", NUMBER, approx), /* bits: APPROX_* of core/process/records.h */
 	AT(process, "user_ns", NUMBER, totals.user_ns),
 	AT(process, "system_ns", NUMBER, totals.system_ns),
 	SUMS(process),
@@ -150,15 +153,15 @@ static const struct export_column processes[] = {
 	AT(process, "major_faults", NUMBER, totals.major_faults),
 	AT(process, "rss_peak_bytes", NUMBER, totals.rss_peak_bytes),
 	AT(process, "maxrss_bytes", KNOWN, maxrss_bytes),
-	AT(process, "threads_peak", KNOWN, threads_peak),
-	AT(process, "cgroup", TEXT, cgroup),
-	AT(process, "container", TEXT, container),
-	AT(process, "container_name", TEXT, container_name),
-	AT(process, "container_image", TEXT, container_image),
-	AT(process, "pod", TEXT, pod),
-	AT(process, "namespace", TEXT, name_space),
-	AT(process, "unit", TEXT, unit),
-	{ "facets", EXPORT_FACETS, 0 },
+	AT(process, "threads_peak", KNOWN, totals.threads),
+	KIND("cgroup", TEXT, cgroup),
+	KIND("container", TEXT, container),
+	CONTAINER("container_name", TEXT, container_name),
+	CONTAINER("container_image", TEXT, container_image),
+	CONTAINER("pod", TEXT, pod),
+	CONTAINER("namespace", TEXT, name_space),
+	KIND("unit", TEXT, unit),
+	{ .name = "facets", .type = EXPORT_FACETS },
 	END,
 };
 
@@ -185,17 +188,25 @@ static const struct export_column ledger[] = {
 	END,
 };
 
-#define KIND(name_, row, list)                                                                    \
+#define ROWS(name_, row, list)                                                                    \
 	{ .name = (name_), .columns = (list), .size = sizeof(struct lake_##row),                  \
 	  .rows = offsetof(struct lake_report, list), .n = offsetof(struct lake_report, n_##list) }
 
 const struct export_kind export_kinds[EXPORT_KINDS] = {
 	[EXPORT_RUNS] = { .name = "runs", .columns = runs, .size = sizeof(struct lake_run) },
-	[EXPORT_TASKS] = KIND("tasks", task, tasks),
-	[EXPORT_PROCESSES] = KIND("processes", process, processes),
-	[EXPORT_SAMPLES] = KIND("samples", sample, samples),
-	[EXPORT_LEDGER] = KIND("ledger", ledger, ledger),
+	[EXPORT_TASKS] = ROWS("tasks", task, tasks),
+	[EXPORT_PROCESSES] = ROWS("processes", process, processes),
+	[EXPORT_SAMPLES] = ROWS("samples", sample, samples),
+	[EXPORT_LEDGER] = ROWS("ledger", ledger, ledger),
 };
+
+const void *export_at(const struct export_column *c, const void *row)
+{
+	const struct lake_process *p = row;
+	const void *of = c->of == EXPORT_OF_KIND ? p->kind : c->of == EXPORT_OF_CONTAINER ? (const void *)p->in : row;
+
+	return (const char *)of + c->offset;
+}
 
 const struct export_kind *export_kind_of(const char *name)
 {

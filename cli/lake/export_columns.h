@@ -24,10 +24,13 @@ enum export_type {
 	EXPORT_FACETS, /* struct lake_process: its facets, by name */
 };
 
+enum export_of { EXPORT_OF_ROW, EXPORT_OF_KIND, EXPORT_OF_CONTAINER }; /* of a process: its kind, its container */
+
 struct export_column {
 	const char *name;
 	enum export_type type;
-	size_t offset; /* in the row's struct */
+	enum export_of of;
+	size_t offset; /* in the struct of the row, or of that part of it */
 };
 
 /* A kind of rows. Each but a run begins with the column "run", which its struct lacks. */
@@ -42,6 +45,8 @@ struct export_kind {
 enum export_row { EXPORT_RUNS, EXPORT_TASKS, EXPORT_PROCESSES, EXPORT_SAMPLES, EXPORT_LEDGER, EXPORT_KINDS };
 extern const struct export_kind export_kinds[EXPORT_KINDS];
 
+/* Where the row, a struct of the kind that has this column, has the column's value. */
+const void *export_at(const struct export_column *, const void *row);
 const struct export_kind *export_kind_of(const char *name); /* NULL: no such kind */
 
 #endif

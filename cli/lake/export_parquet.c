@@ -84,7 +84,7 @@ static void put_texts(struct parquet *p, size_t at, const struct export_column *
 	const char *texts[BLOCK];
 
 	for (size_t i = 0; i < b->n; i++) {
-		const char *s = *(const char *const *)(const void *)((const char *)row_of(b, i) + c->offset);
+		const char *s = *(const char *const *)export_at(c, row_of(b, i));
 
 		texts[i] = s && *s ? s : NULL;
 	}
@@ -98,7 +98,7 @@ static void put_numbers(struct parquet *p, size_t at, const struct export_column
 	bool known[BLOCK];
 
 	for (size_t i = 0; i < b->n; i++)
-		memcpy(&values[i], (const char *)row_of(b, i) + c->offset, sizeof(values[i]));
+		memcpy(&values[i], export_at(c, row_of(b, i)), sizeof(values[i]));
 	for (size_t i = 0; nulls && i < b->n; i++) {
 		const void *value;
 
@@ -115,15 +115,14 @@ static void put_bools(struct parquet *p, size_t at, const struct export_column *
 	bool values[BLOCK];
 
 	for (size_t i = 0; i < b->n; i++)
-		values[i] = *(const bool *)((const char *)row_of(b, i) + c->offset);
+		values[i] = *(const bool *)export_at(c, row_of(b, i));
 	parquet_bools(p, at, values, b->n);
 }
 
 static void put_lists(struct parquet *p, size_t at, const struct export_column *c, const struct block *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
-		const void *value = (const char *)row_of(b, i) + c->offset;
-		const char *const *list = *(const char *const *const *)value;
+		const char *const *list = *(const char *const *const *)export_at(c, row_of(b, i));
 
 		if (!list || !*list)
 			parquet_empty(p, at);

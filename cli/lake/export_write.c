@@ -85,7 +85,7 @@ static bool is_known(const struct export_column *c, const void *row, const void 
 
 bool export_value(const struct export_column *c, const void *row, const void **ret)
 {
-	*ret = (const char *)row + c->offset;
+	*ret = export_at(c, row);
 	return is_known(c, row, *ret);
 }
 

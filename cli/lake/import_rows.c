@@ -149,7 +149,7 @@ static int read_facets(const struct line *l, const char *key, json_t *value, str
 
 static int read_value(const struct line *l, const struct export_column *c, json_t *value, void *row)
 {
-	void *at = (char *)row + c->offset;
+	void *at = (void *)(uintptr_t)export_at(c, row); /* add_row() made each part of it */
 	const bool null = json_is_null(value), natural = json_is_integer(value) && json_integer_value(value) >= 0;
 
 	switch (c->type) {
@@ -279,6 +279,14 @@ static int begin_run(const struct line *l, json_t *o)
 	return err;
 }
 
+/* What the row of a process points to. */
+static int add_parts(const struct line *l, struct lake_process *p)
+{
+	p->kind = arena_alloc(&l->run->arena, sizeof(*p->kind));
+	p->in = arena_alloc(&l->run->arena, sizeof(*p->in));
+	return p->kind && p->in ? 0 : -ENOMEM;
+}
+
 static int add_row(const struct line *l, enum export_row number, json_t *o)
 {
 	const struct export_kind *kind = &export_kinds[number];
@@ -306,7 +314,9 @@ static int add_row(const struct line *l, enum export_row number, json_t *o)
 	}
 	row = (char *)rows + *n * kind->size;
 	memset(row, 0, kind->size);
-	err = read_columns(l, kind, o, row);
+	err = number == EXPORT_PROCESSES ? add_parts(l, row) : 0;
+	if (!err)
+		err = read_columns(l, kind, o, row);
 	if (!err)
 		err = check_row(l, number, row);
 	if (!err) {

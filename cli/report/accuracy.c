@@ -15,10 +15,10 @@ static bool cpu_exact(const struct family *f, size_t member)
 	const struct lake_process *last = family_last(f, member);
 
 	for (size_t i = f->members[member].first; i != FAMILY_NONE; i = f->next_image[i]) {
-		if (f->report->processes[i].approx & CPU_NOT_EXACT)
+		if (f->report->processes[i].kind->approx & CPU_NOT_EXACT)
 			return false;
 	}
-	return strcmp(last->state, "exited") == 0 || strcmp(last->state, "zombie") == 0;
+	return strcmp(last->kind->state, "exited") == 0 || strcmp(last->kind->state, "zombie") == 0;
 }
 
 /*
@@ -29,11 +29,11 @@ static bool waited_for(const struct family *f, size_t member)
 {
 	const struct family_member *m = &f->members[member];
 
-	if (strcmp(family_last(f, member)->state, "exited") != 0)
+	if (strcmp(family_last(f, member)->kind->state, "exited") != 0)
 		return false;
 	if (member == f->root)
 		return true;
-	return m->parent != FAMILY_NONE && m->end_ns <= f->members[m->parent].end_ns;
+	return m->parent != FAMILY_NONE && family_end_ns(f, member) <= family_end_ns(f, m->parent);
 }
 
 void accuracy_of(const struct family *f, struct accuracy *ret)

@@ -5,7 +5,7 @@
 #ifndef SKEP_CLI_ACCURACY_H
 #define SKEP_CLI_ACCURACY_H
 
-#include "cli/report/family.h"
+#include "analysis/family.h"
 
 struct accuracy {
 	uint64_t processes; /* with a record */

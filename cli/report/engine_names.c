@@ -228,20 +228,6 @@ static const char *command_of(const struct lake_process *p)
 	return at ? skip_blanks(at + strlen(prefix)) : NULL;
 }
 
-/* Whether the process is the task's first: the task's id has its pid and image. */
-static bool is_first(const struct lake_process *p)
-{
-	char begin[24], end[24];
-	size_t len = strlen(p->task_id);
-	size_t n, m;
-
-	snprintf(begin, sizeof(begin), "%llu-", (unsigned long long)p->pid);
-	snprintf(end, sizeof(end), ".%llu", (unsigned long long)p->image);
-	n = strlen(begin);
-	m = strlen(end);
-	return len > n + m && strncmp(p->task_id, begin, n) == 0 && strcmp(p->task_id + len - m, end) == 0;
-}
-
 static int compare_id(const void *key, const void *member)
 {
 	return strcmp(key, (*(struct lake_task *const *)member)->task_id);
@@ -294,20 +280,20 @@ static const char *name_tasks(struct lake_report *r, struct engine_names **names
 	qsort(order, r->n_tasks, sizeof(struct lake_task *), by_id);
 	for (size_t i = 0; i < r->n_processes; i++) { /* by start */
 		const struct lake_process *p = &r->processes[i];
-		const char *command = is_first(p) ? command_of(p) : NULL;
+		const char *command = lake_begins_task(p) ? command_of(p) : NULL;
 		struct lake_task **at = NULL;
 		const struct job *job;
 
 		if (command)
-			at = bsearch(p->task_id, order, r->n_tasks, sizeof(struct lake_task *), compare_id);
+			at = bsearch(p->kind->task_id, order, r->n_tasks, sizeof(struct lake_task *), compare_id);
 		if (!at || strcmp((*at)->engine, "snakemake") != 0)
 			continue;
 		/* Snakemake executes a job in its working directory, which --directory may have changed. */
 		if (!*names)
-			*names = read_folder(&r->run, p->cwd);
+			*names = read_folder(&r->run, p->kind->cwd);
 		if (!*names)
 			break;
-		folder = folder ? folder : p->cwd;
+		folder = folder ? folder : p->kind->cwd;
 		job = find(*names, command, (*at)->exit_code > 0 || (*at)->signal, other);
 		if (!job)
 			continue;
@@ -317,8 +303,8 @@ static const char *name_tasks(struct lake_report *r, struct engine_names **names
 			(*at)->sample = job->output;
 	}
 	for (size_t i = 0; folder && i < r->n_processes; i++) {
-		struct lake_task **at = bsearch(r->processes[i].task_id, order, r->n_tasks, sizeof(struct lake_task *),
-						compare_id);
+		struct lake_task **at = bsearch(r->processes[i].kind->task_id, order, r->n_tasks,
+						sizeof(struct lake_task *), compare_id);
 
 		if (at && strcmp((*at)->name_source, "file") == 0)
 			r->processes[i].task = (*at)->task;

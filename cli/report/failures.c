@@ -36,38 +36,40 @@ struct entry {
 
 static bool broadcast(const struct lake_process *p)
 {
-	return !p->oom_killed && (p->signal == SIGINT || p->signal == SIGTERM || p->signal == SIGHUP);
+	const uint64_t signal = p->kind->signal;
+
+	return !p->kind->oom_killed && (signal == SIGINT || signal == SIGTERM || signal == SIGHUP);
 }
 
 static bool same_status(const struct lake_process *child, const struct lake_process *parent)
 {
-	if (parent->signal)
-		return child->signal == parent->signal;
-	return child->signal ? parent->exit_code == 128 + (int64_t)child->signal
-			     : child->exit_code == parent->exit_code;
+	if (parent->kind->signal)
+		return child->kind->signal == parent->kind->signal;
+	return child->kind->signal ? parent->kind->exit_code == 128 + (int64_t)child->kind->signal
+			     : child->kind->exit_code == parent->kind->exit_code;
 }
 
 /* The child whose failure this member passed on; FAMILY_NONE: the failure is its own. */
-static size_t culprit(const struct family *f, size_t member)
+static uint32_t culprit(const struct family *f, size_t member)
 {
 	const struct lake_process *p = family_last(f, member);
 	const struct family_member *m = &f->members[member];
-	size_t same = FAMILY_NONE, latest = FAMILY_NONE;
+	uint32_t same = FAMILY_NONE, latest = FAMILY_NONE;
 	uint64_t started = 0;
 
-	if (!reason_failed(p) || p->oom_killed || broadcast(p))
+	if (!reason_failed(p) || p->kind->oom_killed || broadcast(p))
 		return FAMILY_NONE;
-	for (size_t c = m->child; c != FAMILY_NONE; c = f->members[c].sibling) {
-		const struct family_member *child = &f->members[c];
+	for (uint32_t c = m->child; c != FAMILY_NONE; c = f->members[c].sibling) {
+		const struct lake_process *child = family_last(f, c);
 
-		if (child->start_ns > started)
-			started = child->start_ns;
-		if (!reason_failed(family_last(f, c)) || !child->end_ns || child->end_ns > m->end_ns + CLOCK_SLACK_NS)
+		if (family_start_ns(f, c) > started)
+			started = family_start_ns(f, c);
+		if (!reason_failed(child) || !child->end_ns || child->end_ns > p->end_ns + CLOCK_SLACK_NS)
 			continue;
-		if (latest == FAMILY_NONE || child->end_ns >= f->members[latest].end_ns)
+		if (latest == FAMILY_NONE || child->end_ns >= family_end_ns(f, latest))
 			latest = c;
-		if (same_status(family_last(f, c), p) && (p->exit_code != 1 || child->end_ns + SOON_NS >= m->end_ns) &&
-		    (same == FAMILY_NONE || child->end_ns >= f->members[same].end_ns))
+		if (same_status(child, p) && (p->kind->exit_code != 1 || child->end_ns + SOON_NS >= p->end_ns) &&
+		    (same == FAMILY_NONE || child->end_ns >= family_end_ns(f, same)))
 			same = c;
 	}
 	if (same != FAMILY_NONE)
@@ -76,13 +78,14 @@ static size_t culprit(const struct family *f, size_t member)
 	 * A shell that passes on a failure has its child's status; another status is its own.  SIGPIPE is normal in a
 	 * pipe.  A process that a signal ended did not pass on a child's failure.
 	 */
-	if (latest == FAMILY_NONE || p->signal || reason_is_starter(p) || family_last(f, latest)->signal == SIGPIPE)
+	if (latest == FAMILY_NONE || p->kind->signal || reason_is_starter(p) ||
+	    family_last(f, latest)->kind->signal == SIGPIPE)
 		return FAMILY_NONE;
-	return started <= f->members[latest].end_ns ? latest : FAMILY_NONE;
+	return started <= family_end_ns(f, latest) ? latest : FAMILY_NONE;
 }
 
 /* Follows the failure from its culprit towards the root. */
-static void follow(const struct family *f, const size_t *culprits, struct entry *e)
+static void follow(const struct family *f, const uint32_t *culprits, struct entry *e)
 {
 	size_t m = e->member;
 
@@ -101,19 +104,20 @@ static char *entry_key(const struct family *f, const struct entry *e)
 	FILE *stream;
 
 	if (broadcast(p)) {
-		if (asprintf(&key, "broadcast %" PRIu64, p->signal) < 0)
+		if (asprintf(&key, "broadcast %" PRIu64, p->kind->signal) < 0)
 			return NULL;
 		return key;
 	}
 	stream = open_memstream(&key, &size);
 	if (!stream)
 		return NULL;
-	fprintf(stream, "%d %d %" PRIu64 " %d %" PRId64 " %" PRIu64 "\n%s\n%s", e->ended_run, p->oom_killed, p->signal,
-		p->core_dumped, p->exit_code, p->oom_limit_bytes, p->oom_cgroup, reason_name(p));
+	fprintf(stream, "%d %d %" PRIu64 " %d %" PRId64 " %" PRIu64 "\n%s\n%s", e->ended_run, p->kind->oom_killed,
+		p->kind->signal, p->kind->core_dumped, p->kind->exit_code, p->kind->oom_limit_bytes,
+		p->kind->oom_cgroup, reason_name(p));
 	for (size_t i = 0; i < e->n_chain; i++) {
 		m = f->members[m].parent;
 		p = family_last(f, m);
-		fprintf(stream, "\n%s %" PRId64 " %" PRIu64, reason_name(p), p->exit_code, p->signal);
+		fprintf(stream, "\n%s %" PRId64 " %" PRIu64, reason_name(p), p->kind->exit_code, p->kind->signal);
 	}
 	if (ferror(stream)) {
 		fclose(stream);
@@ -145,11 +149,11 @@ static enum failure_severity judge(const struct lake_run *run, const struct lake
 {
 	bool run_failed = run->signal || run->exit_code > 0;
 
-	if (p->oom_killed || (ended_run && run_failed))
+	if (p->kind->oom_killed || (ended_run && run_failed))
 		return FAILURE_ERROR;
-	if (p->signal && p->signal != SIGPIPE)
+	if (p->kind->signal && p->kind->signal != SIGPIPE)
 		return FAILURE_WARNING;
-	return run_failed && !p->signal ? FAILURE_WARNING : FAILURE_INFO;
+	return run_failed && !p->kind->signal ? FAILURE_WARNING : FAILURE_INFO;
 }
 
 /* "a, b and 3 more": the different names of a group. */
@@ -242,7 +246,7 @@ static int make_groups(const struct family *f, struct entry *entries, size_t n, 
 int failures_new(const struct family *f, struct failures **ret)
 {
 	struct failures *found = calloc(1, sizeof(*found));
-	size_t *culprits = calloc(f->n + 1, sizeof(*culprits));
+	uint32_t *culprits = calloc(f->n + 1, sizeof(*culprits));
 	struct entry *entries = calloc(f->n + 1, sizeof(*entries));
 	size_t n = 0;
 	int rc = -ENOMEM;
@@ -258,10 +262,10 @@ int failures_new(const struct family *f, struct failures **ret)
 		if (!reason_failed(p) || culprits[m] != FAMILY_NONE)
 			continue;
 		e->member = m;
-		e->end_ns = f->members[m].end_ns;
+		e->end_ns = p->end_ns;
 		follow(f, culprits, e);
 		/* The report shows the largest process killed for memory, or the interrupted one that ended the run. */
-		e->weight = p->oom_killed ? p->totals.rss_peak_bytes : e->n_chain;
+		e->weight = p->kind->oom_killed ? p->totals.rss_peak_bytes : e->n_chain;
 		n++; /* before the key is made: the caller frees n entries */
 		e->key = entry_key(f, e);
 		if (!e->key)

@@ -6,7 +6,7 @@
 #ifndef SKEP_CLI_FAILURES_H
 #define SKEP_CLI_FAILURES_H
 
-#include "cli/report/family.h"
+#include "analysis/family.h"
 
 enum failure_severity {
 	FAILURE_INFO,    /* the run continued after it: a grep that found nothing */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/base/text.h"
-#include "cli/report/family.h"
+#include "analysis/family.h"
 #include "cli/report/reason.h"
 
 #define DEEPEST 128 /* a deeper process is a frame beside its parent: a chain of forks can have any length */
@@ -69,9 +69,10 @@ static struct node *frame(struct flame *f, struct node *parent, const char *name
 /* The image of the parent that was running when the process began. */
 static size_t image_of_parent(const struct family *f, const struct family_member *m)
 {
+	const struct lake_process *processes = f->report->processes;
 	size_t image = f->members[m->parent].first, next;
 
-	while ((next = f->next_image[image]) != FAMILY_NONE && f->report->processes[next].start_ns <= m->start_ns)
+	while ((next = f->next_image[image]) != FAMILY_NONE && processes[next].start_ns <= processes[m->first].start_ns)
 		image = next;
 	return image;
 }
@@ -103,7 +104,7 @@ static int add_all(struct flame *f, const struct family *family, enum flame_of w
 			const struct lake_process *p = &r->processes[i];
 			struct node *under = root;
 
-			if (above != FAMILY_NONE && strcmp(r->processes[above].task_id, p->task_id) == 0)
+			if (above != FAMILY_NONE && strcmp(r->processes[above].kind->task_id, p->kind->task_id) == 0)
 				under = of[above];
 			else if (*p->task)
 				under = frame(f, root, p->task);

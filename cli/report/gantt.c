@@ -94,7 +94,7 @@ static void add_images(struct chart *c)
 	for (size_t k = 0; k < report->n_processes; k++) {
 		const struct lake_process *p = &report->processes[k];
 		uint64_t end = p->end_ns ? p->end_ns : c->end_ns;
-		struct row *row = row_of(c, c->tasks ? p->task : p->tool);
+		struct row *row = row_of(c, c->tasks ? p->task : p->kind->tool);
 
 		if (p->start_ns > c->end_ns)
 			continue;
@@ -104,7 +104,7 @@ static void add_images(struct chart *c)
 			continue;
 		if (!c->sampled || c->tasks)
 			spread(c, row, p->start_ns, end, (double)p->totals.cpu_ns, false);
-		if (p->wrapper) /* it only waits for the program that it wraps */
+		if (p->kind->wrapper) /* it only waits for the program that it wraps */
 			continue;
 		for (size_t i = slice_of(c, p->start_ns), last = slice_of(c, end > p->start_ns ? end - 1 : end);
 		     i <= last; i++)
@@ -131,7 +131,7 @@ static void add_failures(struct chart *c, const struct failures *failures)
 
 		for (size_t i = 0; failure->severity == FAILURE_ERROR && i < failure->n; i++) {
 			const struct lake_process *p = &c->report->processes[failure->images[i]];
-			struct row *row = row_of(c, c->tasks ? p->task : p->tool);
+			struct row *row = row_of(c, c->tasks ? p->task : p->kind->tool);
 
 			if (row && p->end_ns)
 				row->failed[slice_of(c, p->end_ns - 1)] = true;

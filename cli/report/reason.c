@@ -69,31 +69,31 @@ const char *reason_name(const struct lake_process *p)
 {
 	const char *base;
 
-	if (*p->tool && !p->wrapper)
-		return p->tool;
-	base = strrchr(p->exe, '/');
+	if (*p->kind->tool && !p->kind->wrapper)
+		return p->kind->tool;
+	base = strrchr(p->kind->exe, '/');
 	if (base && base[1])
 		return base + 1;
-	if (*p->comm)
-		return p->comm;
-	return *p->tool ? p->tool : "(unknown)";
+	if (*p->kind->comm)
+		return p->kind->comm;
+	return *p->kind->tool ? p->kind->tool : "(unknown)";
 }
 
 bool reason_failed(const struct lake_process *p)
 {
-	return p->signal != 0 || p->exit_code > 0 || p->oom_killed;
+	return p->kind->signal != 0 || p->kind->exit_code > 0 || p->kind->oom_killed;
 }
 
 bool reason_is_starter(const struct lake_process *p)
 {
-	const char *base = strrchr(p->exe, '/');
+	const char *base = strrchr(p->kind->exe, '/');
 
-	base = base ? base + 1 : p->comm;
+	base = base ? base + 1 : p->kind->comm;
 	for (size_t i = 0; i < sizeof(starters) / sizeof(*starters); i++) {
 		if (strcmp(base, starters[i]) == 0)
 			return true;
 	}
-	return p->wrapper;
+	return p->kind->wrapper;
 }
 
 static const char *base_of(const char *path)
@@ -106,7 +106,7 @@ static const char *base_of(const char *path)
 /* timeout(1), also as a link to busybox. */
 static bool is_timeout(const struct lake_process *p)
 {
-	return strcmp(base_of(*p->exe ? p->exe : p->comm), "timeout") == 0 ||
+	return strcmp(base_of(*p->kind->exe ? p->kind->exe : p->kind->comm), "timeout") == 0 ||
 	       (p->argv && p->argv[0] && strcmp(base_of(p->argv[0]), "timeout") == 0);
 }
 
@@ -148,23 +148,23 @@ static char *oom_text(const struct lake_process *p, bool unicode)
 {
 	char limit[HUMAN_SIZE], peak[HUMAN_SIZE], name[REASON_SIGNAL_SIZE];
 	char *cgroup, *text = NULL;
-	uint64_t used = p->oom_peak_bytes ? p->oom_peak_bytes : p->oom_usage_bytes;
-	const char *killed = reason_signal(p->signal ? p->signal : SIGKILL, name);
+	uint64_t used = p->kind->oom_peak_bytes ? p->kind->oom_peak_bytes : p->kind->oom_usage_bytes;
+	const char *killed = reason_signal(p->kind->signal ? p->kind->signal : SIGKILL, name);
 
-	human_bytes(p->oom_limit_bytes, 0, limit);
+	human_bytes(p->kind->oom_limit_bytes, 0, limit);
 	human_bytes(used, 0, peak);
-	if (!*p->oom_cgroup && !p->oom_limit_bytes) {
+	if (!*p->kind->oom_cgroup && !p->kind->oom_limit_bytes) {
 		if (asprintf(&text, "killed by %s: the host ran out of memory", killed) < 0)
 			text = NULL;
 		return text;
 	}
-	cgroup = text_safe(*p->oom_cgroup ? p->oom_cgroup : *p->cgroup ? p->cgroup : "(unknown)", unicode);
+	cgroup = text_safe(*p->kind->oom_cgroup ? p->kind->oom_cgroup : *p->kind->cgroup ? p->kind->cgroup : "(unknown)", unicode);
 	if (!cgroup)
 		return NULL;
 	if (asprintf(&text, "killed by %s: out of memory in cgroup %s%s%s%s%s", killed, cgroup,
-		     p->oom_limit_bytes ? ", limit " : "", p->oom_limit_bytes ? limit : "",
+		     p->kind->oom_limit_bytes ? ", limit " : "", p->kind->oom_limit_bytes ? limit : "",
 		     !used               ? ""
-		     : p->oom_peak_bytes ? ", peak "
+		     : p->kind->oom_peak_bytes ? ", peak "
 					 : ", in use ",
 		     used ? peak : "") < 0)
 		text = NULL;
@@ -189,30 +189,30 @@ char *reason_text(const struct lake_process *p, bool unicode)
 	char name[REASON_SIGNAL_SIZE], *text;
 	int n;
 
-	if (p->oom_killed)
+	if (p->kind->oom_killed)
 		return oom_text(p, unicode);
-	if (p->signal)
-		return signal_text(p->signal, p->core_dumped);
-	if (p->exit_code == 124 && is_timeout(p))
+	if (p->kind->signal)
+		return signal_text(p->kind->signal, p->kind->core_dumped);
+	if (p->kind->exit_code == 124 && is_timeout(p))
 		return timed_out(p, unicode);
-	if (p->exit_code == 125 && is_timeout(p))
+	if (p->kind->exit_code == 125 && is_timeout(p))
 		n = asprintf(&text, "exit 125 (timeout or its command failed)");
-	else if (p->exit_code == 126 && reason_is_starter(p))
+	else if (p->kind->exit_code == 126 && reason_is_starter(p))
 		n = asprintf(&text, "exit 126 (found, but cannot be executed)");
-	else if (p->exit_code == 127 && reason_is_starter(p))
+	else if (p->kind->exit_code == 127 && reason_is_starter(p))
 		n = asprintf(&text, "exit 127 (command not found)");
-	else if (p->exit_code > 128 && p->exit_code < 128 + (int64_t)N_SIGNALS && signals[p->exit_code - 128].name &&
-		 reason_is_starter(p))
-		n = asprintf(&text, "exit %d (128 + %s)", (int)p->exit_code,
-			     reason_signal((uint64_t)p->exit_code - 128, name));
-	else if (p->exit_code >= 0)
-		n = asprintf(&text, "exit %d", (int)p->exit_code);
-	else if (strcmp(p->state, "running") == 0)
+	else if (p->kind->exit_code > 128 && p->kind->exit_code < 128 + (int64_t)N_SIGNALS &&
+		 signals[p->kind->exit_code - 128].name && reason_is_starter(p))
+		n = asprintf(&text, "exit %d (128 + %s)", (int)p->kind->exit_code,
+			     reason_signal((uint64_t)p->kind->exit_code - 128, name));
+	else if (p->kind->exit_code >= 0)
+		n = asprintf(&text, "exit %d", (int)p->kind->exit_code);
+	else if (strcmp(p->kind->state, "running") == 0)
 		n = asprintf(&text, "still running");
-	else if (strcmp(p->state, "replaced") == 0)
+	else if (strcmp(p->kind->state, "replaced") == 0)
 		n = asprintf(&text, "replaced by its next image");
 	else
-		n = asprintf(&text, "%s", strcmp(p->state, "zombie") == 0 ? "zombie" : "its end was not seen");
+		n = asprintf(&text, "%s", strcmp(p->kind->state, "zombie") == 0 ? "zombie" : "its end was not seen");
 	return n < 0 ? NULL : text;
 }
 
@@ -221,19 +221,19 @@ char *reason_short(const struct lake_process *p)
 	char name[REASON_SIGNAL_SIZE], *text;
 	int n;
 
-	if (p->oom_killed)
+	if (p->kind->oom_killed)
 		n = asprintf(&text, "OOM");
-	else if (p->signal)
-		n = asprintf(&text, "%s%s", reason_signal(p->signal, name), p->core_dumped ? " core" : "");
-	else if (strcmp(p->state, "replaced") == 0)
+	else if (p->kind->signal)
+		n = asprintf(&text, "%s%s", reason_signal(p->kind->signal, name), p->kind->core_dumped ? " core" : "");
+	else if (strcmp(p->kind->state, "replaced") == 0)
 		n = asprintf(&text, "exec");
-	else if (strcmp(p->state, "running") == 0 || strcmp(p->state, "zombie") == 0 || p->exit_code < 0)
+	else if (strcmp(p->kind->state, "running") == 0 || strcmp(p->kind->state, "zombie") == 0 || p->kind->exit_code < 0)
 		n = asprintf(&text, "%s",
-			     strcmp(p->state, "running") == 0  ? "running"
-			     : strcmp(p->state, "zombie") == 0 ? "zombie"
+			     strcmp(p->kind->state, "running") == 0  ? "running"
+			     : strcmp(p->kind->state, "zombie") == 0 ? "zombie"
 							       : "lost");
 	else
-		n = asprintf(&text, "%s%d", p->exit_code ? "exit " : "", (int)p->exit_code);
+		n = asprintf(&text, "%s%d", p->kind->exit_code ? "exit " : "", (int)p->kind->exit_code);
 	return n < 0 ? NULL : text;
 }
 
@@ -257,38 +257,37 @@ char *reason_run(const struct lake_run *run)
 
 char *reason_advice(const struct lake_process *p, bool unicode)
 {
+	const char *advice = p->kind->signal < N_SIGNALS ? signals[p->kind->signal].advice : NULL;
 	char limit[HUMAN_SIZE], own[HUMAN_SIZE], *text, *cgroup = NULL;
 	int n;
 
 	human_bytes(p->totals.rss_peak_bytes, 0, own);
-	if (p->oom_killed && p->oom_limit_bytes) {
-		cgroup = text_safe(*p->oom_cgroup ? p->oom_cgroup : "its cgroup", unicode);
+	if (p->kind->oom_killed && p->kind->oom_limit_bytes) {
+		cgroup = text_safe(*p->kind->oom_cgroup ? p->kind->oom_cgroup : "its cgroup", unicode);
 		if (!cgroup)
 			return NULL;
 		n = asprintf(&text, "its own peak was %s: give %s more than %s, or run fewer at a time there", own,
-			     cgroup, human_bytes(p->oom_limit_bytes, 0, limit));
-	} else if (p->oom_killed) {
+			     cgroup, human_bytes(p->kind->oom_limit_bytes, 0, limit));
+	} else if (p->kind->oom_killed) {
 		n = asprintf(&text, "its own peak was %s: run less at a time, or on a host with more memory", own);
-	} else if (p->signal && p->core_dumped) {
+	} else if (p->kind->signal && p->kind->core_dumped) {
 		n = asprintf(&text, "%s; `coredumpctl info %u` shows where, if systemd keeps core files",
-			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
-										: "it left a core file",
+			     advice ? advice : "it left a core file",
 			     (unsigned)p->pid);
-	} else if (p->signal) {
+	} else if (p->kind->signal) {
 		n = asprintf(&text, "%s",
-			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
-										: "look for the sender of this signal");
-	} else if (p->exit_code == 124 && is_timeout(p)) {
+			     advice ? advice : "look for the sender of this signal");
+	} else if (p->kind->exit_code == 124 && is_timeout(p)) {
 		n = asprintf(&text, "give its command more time, or find out what the command waited for");
-	} else if (p->exit_code == 125 && is_timeout(p)) {
+	} else if (p->kind->exit_code == 125 && is_timeout(p)) {
 		n = asprintf(&text, "the options or the duration of timeout are wrong, or it ran a docker run whose container did "
 				    "not start: stderr says which");
-	} else if (p->exit_code == 128 + SIGKILL && is_timeout(p)) {
+	} else if (p->kind->exit_code == 128 + SIGKILL && is_timeout(p)) {
 		n = asprintf(&text, "with -k or -s KILL it has killed its command, which took too long; else another "
 				    "process or the out-of-memory killer has");
-	} else if (p->exit_code == 127 && reason_is_starter(p)) {
+	} else if (p->kind->exit_code == 127 && reason_is_starter(p)) {
 		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
-	} else if (p->exit_code == 126 && reason_is_starter(p)) {
+	} else if (p->kind->exit_code == 126 && reason_is_starter(p)) {
 		n = asprintf(&text, "a file lacks its execute permission (chmod +x), or its interpreter is missing");
 	} else {
 		n = asprintf(&text, "its own messages say why: look at its stderr or log");

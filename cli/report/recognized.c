@@ -17,7 +17,7 @@
 /* An image that an exec replaced at once is no program of its own. */
 static bool is_shown(const struct lake_process *p)
 {
-	return p->execed || strcmp(p->state, "replaced") != 0;
+	return p->kind->execed || strcmp(p->kind->state, "replaced") != 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------- */
@@ -32,8 +32,8 @@ static json_t *task_json(const struct lake_task *t)
 static json_t *process_json(const struct lake_process *p)
 {
 	return json_pack("{s:I, s:I, s:o, s:o, s:s, s:o, s:s}", "pid", (json_int_t)p->pid, "image",
-			 (json_int_t)p->image, "tool", json_out_string(p->tool), "task", json_out_string(p->task),
-			 "task_id", p->task_id, "step", json_out_string(p->step), "scopes", p->scopes);
+			 (json_int_t)p->image, "tool", json_out_string(p->kind->tool), "task", json_out_string(p->task),
+			 "task_id", p->kind->task_id, "step", json_out_string(p->kind->step), "scopes", p->kind->scopes);
 }
 
 json_t *recognized_json(const struct lake_report *r)
@@ -119,10 +119,10 @@ static int print_processes(const struct paint *p, const struct lake_report *r)
 		if (!is_shown(q) || ++n > ROWS_MOST)
 			continue;
 		table_cell(table, INK_NONE, "%llu", (unsigned long long)q->pid);
-		cell(table, p, INK_BOLD, q->tool);
+		cell(table, p, INK_BOLD, q->kind->tool);
 		cell(table, p, INK_NONE, *q->task ? q->task : "none");
-		cell(table, p, INK_NONE, q->step);
-		cell(table, p, INK_NONE, *q->scopes ? q->scopes : "none");
+		cell(table, p, INK_NONE, q->kind->step);
+		cell(table, p, INK_NONE, *q->kind->scopes ? q->kind->scopes : "none");
 	}
 	return r->n_processes ? print_take(table, p, n, "processes") : 0;
 }

@@ -37,11 +37,11 @@ int report_advice(const struct report *r)
 	}
 	/* The report of a short run with many processes would sort all of them for nothing. */
 	if (settings.n || !analysis_is_short(r->lake))
-		rc = analysis_new(r->lake, settings.list, settings.n, &a);
+		rc = analysis_new_with(r->lake, r->family, NULL, settings.list, settings.n, &a);
 	n = a ? analysis_findings(a, &findings) : 0;
 
 	for (size_t i = 0; i < n && shown < ADVICE_MOST && rc == 0; i++) {
-		if (findings[i].process && findings[i].process->oom_killed)
+		if (findings[i].process && findings[i].process->kind->oom_killed)
 			continue; /* the section of the failures has it, with the remedy */
 		if (!shown++)
 			paint_title(&r->paint, "To change", "skep tune has more");

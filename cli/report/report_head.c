@@ -183,8 +183,8 @@ static int print_processes(const struct report *r)
 	char n[HUMAN_SIZE], execs[HUMAN_SIZE], alone[HUMAN_SIZE], threads[HUMAN_SIZE];
 
 	for (size_t i = 0; i < r->lake->n_processes; i++) {
-		programs += r->lake->processes[i].execed;
-		forks += r->lake->processes[i].last && !r->lake->processes[i].execed;
+		programs += r->lake->processes[i].kind->execed;
+		forks += r->lake->processes[i].kind->last && !r->lake->processes[i].kind->execed;
 	}
 	human_count(forks, alone);
 	human_count(t->threads, threads);

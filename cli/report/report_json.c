@@ -353,14 +353,14 @@ static json_t *json_oom(const struct lake_process *p)
 	json_t *o;
 	bool ok;
 
-	if (!p->oom_killed)
+	if (!p->kind->oom_killed)
 		return json_null();
 	o = json_object();
 	ok = o != NULL;
-	put(o, "cgroup", string_or_null(p->oom_cgroup), &ok);
-	put(o, "limit_bytes", p->oom_limit_bytes ? number(p->oom_limit_bytes) : json_null(), &ok);
-	put(o, "usage_bytes", p->oom_usage_bytes ? number(p->oom_usage_bytes) : json_null(), &ok);
-	put(o, "peak_bytes", p->oom_peak_bytes ? number(p->oom_peak_bytes) : json_null(), &ok);
+	put(o, "cgroup", string_or_null(p->kind->oom_cgroup), &ok);
+	put(o, "limit_bytes", p->kind->oom_limit_bytes ? number(p->kind->oom_limit_bytes) : json_null(), &ok);
+	put(o, "usage_bytes", p->kind->oom_usage_bytes ? number(p->kind->oom_usage_bytes) : json_null(), &ok);
+	put(o, "peak_bytes", p->kind->oom_peak_bytes ? number(p->kind->oom_peak_bytes) : json_null(), &ok);
 	return done(o, ok);
 }
 
@@ -372,52 +372,52 @@ static void process_out(struct json_stream *o, const struct lake_process *p)
 	json_stream_number(o, "pid", p->pid);
 	json_stream_number(o, "ppid", p->ppid);
 	text_out(o, "parent_upid", p->parent_upid);
-	json_stream_string(o, "tool", p->tool);
-	json_stream_string(o, "exe", p->exe);
-	json_stream_number(o, "exe_size_bytes", p->exe_size_bytes);
-	json_stream_time(o, "exe_modified", p->exe_modified_ns);
+	json_stream_string(o, "tool", p->kind->tool);
+	json_stream_string(o, "exe", p->kind->exe);
+	json_stream_number(o, "exe_size_bytes", p->kind->exe_size_bytes);
+	json_stream_time(o, "exe_modified", p->kind->exe_modified_ns);
 	argv_out(o, p->argv);
-	json_stream_string(o, "cwd", p->cwd);
-	json_stream_number(o, "uid", p->uid);
+	json_stream_string(o, "cwd", p->kind->cwd);
+	json_stream_number(o, "uid", p->kind->uid);
 	json_stream_time(o, "start", p->start_ns);
 	json_stream_time(o, "end", p->end_ns);
-	exit_code_out(o, p->exit_code);
-	signal_out(o, p->signal);
-	json_stream_bool(o, "oom_killed", p->oom_killed);
-	json_stream_bool(o, "core_dumped", p->core_dumped);
-	if (p->oom_killed)
+	exit_code_out(o, p->kind->exit_code);
+	signal_out(o, p->kind->signal);
+	json_stream_bool(o, "oom_killed", p->kind->oom_killed);
+	json_stream_bool(o, "core_dumped", p->kind->core_dumped);
+	if (p->kind->oom_killed)
 		json_stream_value(o, "oom", json_oom(p));
 	else
 		json_stream_null(o, "oom");
-	json_stream_string(o, "state", p->state);
+	json_stream_string(o, "state", p->kind->state);
 	duration_out(o, "wall_ns", p->start_ns, p->end_ns);
-	number_out(o, "threads", p->threads_peak, p->threads_peak);
+	number_out(o, "threads", p->totals.threads, p->totals.threads);
 	totals_out(o, &p->totals);
 	number_out(o, "maxrss_bytes", p->maxrss_bytes, p->maxrss_bytes);
 	json_stream_number(o, "read_calls", p->read_calls);
 	json_stream_number(o, "write_calls", p->write_calls);
 	json_stream_number(o, "run_count", p->run_count);
-	approx_out(o, p->approx);
+	approx_out(o, p->kind->approx);
 	text_out(o, "task", p->task);
-	text_out(o, "task_id", p->task_id);
+	text_out(o, "task_id", p->kind->task_id);
 	json_stream_bool(o, "outlived", p->outlived);
-	text_out(o, "step", p->step);
-	text_out(o, "scopes", p->scopes);
-	text_out(o, "container", p->container);
-	text_out(o, "container_name", p->container_name);
-	text_out(o, "container_image", p->container_image);
-	text_out(o, "pod", p->pod);
-	text_out(o, "namespace", p->name_space);
-	text_out(o, "unit", p->unit);
-	text_out(o, "cgroup", p->cgroup);
-	json_stream_string(o, "comm", p->comm);
-	text_out(o, "filename", p->filename);
+	text_out(o, "step", p->kind->step);
+	text_out(o, "scopes", p->kind->scopes);
+	text_out(o, "container", p->kind->container);
+	text_out(o, "container_name", p->in->container_name);
+	text_out(o, "container_image", p->in->container_image);
+	text_out(o, "pod", p->in->pod);
+	text_out(o, "namespace", p->in->name_space);
+	text_out(o, "unit", p->kind->unit);
+	text_out(o, "cgroup", p->kind->cgroup);
+	json_stream_string(o, "comm", p->kind->comm);
+	text_out(o, "filename", p->kind->filename);
 	json_stream_bool(o, "argv_cut", p->argv_cut);
-	json_stream_bool(o, "wrapper", p->wrapper);
-	json_stream_bool(o, "execed", p->execed);
-	json_stream_bool(o, "last", p->last);
-	json_stream_number(o, "gid", p->gid);
-	json_stream_number(o, "session", p->session);
+	json_stream_bool(o, "wrapper", p->kind->wrapper);
+	json_stream_bool(o, "execed", p->kind->execed);
+	json_stream_bool(o, "last", p->kind->last);
+	json_stream_number(o, "gid", p->kind->gid);
+	json_stream_number(o, "session", p->kind->session);
 	json_stream_open(o, "facets", '{');
 	for (size_t i = 0; i < p->n_facets; i++)
 		json_stream_real(o, p->facets[i].name, p->facets[i].value);
@@ -439,8 +439,8 @@ static json_t *json_chain(const struct lake_report *report, const struct failure
 		put(o, "upid", json_out_string(p->upid), &ok);
 		put(o, "pid", number(p->pid), &ok);
 		put(o, "name", json_out_string(reason_name(p)), &ok);
-		put(o, "exit_code", exit_code(p->exit_code), &ok);
-		put_signal(o, p->signal, &ok);
+		put(o, "exit_code", exit_code(p->kind->exit_code), &ok);
+		put_signal(o, p->kind->signal, &ok);
 		if (json_array_append_new(array, done(o, ok)) != 0) {
 			json_decref(array);
 			return NULL;
@@ -486,9 +486,9 @@ static json_t *json_evidence(const struct lake_report *report, const struct fail
 	put(o, "argv", strings(first->argv), &ok);
 	put(o, "end", json_out_time(first->end_ns), &ok);
 	put(o, "wall_ns", duration(first->start_ns, first->end_ns), &ok);
-	put(o, "exit_code", exit_code(first->exit_code), &ok);
-	put_signal(o, first->signal, &ok);
-	put(o, "core_dumped", json_boolean(first->core_dumped), &ok);
+	put(o, "exit_code", exit_code(first->kind->exit_code), &ok);
+	put_signal(o, first->kind->signal, &ok);
+	put(o, "core_dumped", json_boolean(first->kind->core_dumped), &ok);
 	put(o, "rss_peak_bytes", number(first->totals.rss_peak_bytes), &ok);
 	put(o, "oom", json_oom(first), &ok);
 	put(o, "passed_on_by", json_chain(report, failure), &ok);

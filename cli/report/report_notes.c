@@ -130,7 +130,7 @@ int report_environ(const struct report *r)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < r->lake->n_processes; i++)
-		n += (r->lake->processes[i].approx & APPROX_ENVIRON) != 0;
+		n += (r->lake->processes[i].kind->approx & APPROX_ENVIRON) != 0;
 	if (n == 0)
 		return 0;
 	fputc('\n', p->out);
@@ -154,7 +154,7 @@ static int print_state(const struct report *r, const char *state, const char *on
 	for (size_t m = 0; m < f->n; m++) {
 		const struct lake_process *last = family_last(f, m);
 
-		if (strcmp(last->state, state) != 0)
+		if (strcmp(last->kind->state, state) != 0)
 			continue;
 		if (n++ < NAMES_SHOWN)
 			fprintf(stream, "%s%s (pid %u)", n > 1 ? ", " : "", reason_name(last), (unsigned)last->pid);
@@ -188,7 +188,7 @@ int report_unended(const struct report *r)
 
 	for (size_t m = 0; m < r->family->n && !any; m++) {
 		for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-			any |= strcmp(family_last(r->family, m)->state, states[i].state) == 0;
+			any |= strcmp(family_last(r->family, m)->kind->state, states[i].state) == 0;
 	}
 	if (!any)
 		return 0;

@@ -196,7 +196,7 @@ static uint64_t others_wall(const struct lake_report *report, const size_t *tool
 		uint64_t start = p->start_ns > covered ? p->start_ns : covered;
 		uint64_t end = p->end_ns ? p->end_ns : run_end;
 
-		if (p->wrapper || end <= start || named(report, tools, n, p->tool))
+		if (p->kind->wrapper || end <= start || named(report, tools, n, p->kind->tool))
 			continue;
 		wall += end - start;
 		covered = end;

@@ -309,9 +309,10 @@ static int by_id(const void *a_, const void *b_)
 
 static struct group *group_of(struct trace *t, const struct lake_process *p)
 {
-	const struct lake_task task = { .task_id = p->task_id };
+	const struct lake_task task = { .task_id = p->kind->task_id };
 	const struct group key = { .task = &task };
-	struct group *found = *p->task_id ? bsearch(&key, t->groups, t->n_groups, sizeof(*t->groups), by_id) : NULL;
+	struct group *found = *p->kind->task_id ? bsearch(&key, t->groups, t->n_groups, sizeof(*t->groups), by_id)
+						: NULL;
 
 	return found ? found : &t->groups[t->n_groups];
 }
@@ -352,7 +353,7 @@ static void put_program(struct trace *t, const struct lake_process *p)
 	put_text(&t->packet, EVENT_NAME, reason_name(p));
 	note_number(t, "pid", p->pid);
 	note_number(t, "ppid", p->ppid);
-	if (p->execed && p->argv)
+	if (p->kind->execed && p->argv)
 		note_text_take(t, "argv", text_argv(p->argv, p->argv_cut, true, 4096));
 	note_text_take(t, "end", reason_text(p, true));
 	note_totals(t, &p->totals, p->totals.rss_peak_bytes);

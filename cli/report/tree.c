@@ -72,10 +72,10 @@ static char *command(const struct paint *p, const struct lake_process *image)
 {
 	char *text;
 
-	if (image->argv && image->argv[0] && image->execed)
+	if (image->argv && image->argv[0] && image->kind->execed)
 		return text_argv(image->argv, image->argv_cut, p->unicode, 4096);
 	text = text_safe(reason_name(image), p->unicode);
-	if (text && !image->execed) {
+	if (text && !image->kind->execed) {
 		char *fork = NULL;
 
 		if (asprintf(&fork, "(fork of %s)", text) < 0)
@@ -113,7 +113,7 @@ static int add_image(struct table *t, const struct paint *p, const struct family
 	table_cell(t, INK_NONE, "%s", cpu);
 	table_cell(t, INK_NONE, "%s", rss);
 	table_cell(t, failed ? INK_RED : INK_DIM, "%s", end);
-	table_cell(t, i->execed ? INK_NONE : INK_DIM, "%s%s", lead, argv);
+	table_cell(t, i->kind->execed ? INK_NONE : INK_DIM, "%s%s", lead, argv);
 	rc = 0;
 out:
 	free(lead);
@@ -128,7 +128,7 @@ static int add_member(struct table *t, const struct paint *p, const struct famil
 	const struct lake_process *first = &f->report->processes[image], *fork = NULL;
 	int rc = 0;
 
-	if (!first->execed && f->next_image[image] != FAMILY_NONE) {
+	if (!first->kind->execed && f->next_image[image] != FAMILY_NONE) {
 		fork = first;
 		image = f->next_image[image];
 	}

@@ -6,7 +6,7 @@
 #define SKEP_CLI_TREE_H
 
 #include "cli/base/paint.h"
-#include "cli/report/family.h"
+#include "analysis/family.h"
 
 /* 0 or -ENOMEM. */
 int tree_print(const struct paint *, const struct family *);

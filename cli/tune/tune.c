@@ -200,7 +200,7 @@ static int analyse(struct lake *lake, const struct lake_report *report, struct e
 	int rc = tune_history_read(lake, report, names, ret_history, why, room);
 
 	if (rc == 0) {
-		rc = analysis_new_with(report, ret_history->runs, settings, n, ret);
+		rc = analysis_new_with(report, NULL, ret_history->runs, settings, n, ret);
 		if (rc)
 			snprintf(why, room, "out of memory");
 	}

@@ -19,7 +19,7 @@ static bool is_default_pipeline(const struct lake_report *r)
 		return true;
 	for (size_t i = 0; i < r->n_processes && strcmp(r->run.origin, "command") == 0; i++)
 		if (strcmp(r->processes[i].upid, r->run.root_upid) == 0 &&
-		    strcmp(r->processes[i].tool, r->run.pipeline) == 0)
+		    strcmp(r->processes[i].kind->tool, r->run.pipeline) == 0)
 			return true;
 	return false;
 }

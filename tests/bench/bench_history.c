@@ -129,7 +129,7 @@ static void analyse(const struct execution (*runs)[TASKS_MOST], size_t n_runs, s
 			abort();
 		reports_free(r);
 	}
-	if (!h || analysis_new_with(&newest->report, h, NULL, 0, &a) != 0 || analysis_groups(a, &groups) != 1)
+	if (!h || analysis_new_with(&newest->report, NULL, h, NULL, 0, &a) != 0 || analysis_groups(a, &groups) != 1)
 		abort();
 	*ret_asked = analysis_size_memory(groups[0]).value;
 	*ret_regressed = false;

@@ -90,19 +90,16 @@ struct lake_process *reports_add(struct reports *r, size_t parent, const char *t
 {
 	struct lake_report *report = &r->report;
 	size_t i = report->n_processes;
+	struct lake_kind *kind = must(calloc(1, sizeof(*kind)));
 	struct lake_process *p;
 
+	keep(r, (char *)kind);
 	if (i == r->room) {
 		r->room = r->room ? r->room * 2 : 64;
 		report->processes = must(reallocarray(report->processes, r->room, sizeof(*report->processes)));
 	}
 	p = &report->processes[report->n_processes++];
-	*p = (struct lake_process) {
-		.upid = reports_string(r, "0123abcd-%zu-%" PRIx64, 4000 + i, start_ms * REPORTS_MS + 1),
-		.parent_upid = i ? report->processes[parent].upid : "0123abcd-1-1",
-		.pid = 4000 + i,
-		.ppid = i ? report->processes[parent].pid : 1,
-		.task = "",
+	*kind = (struct lake_kind) {
 		.task_id = "",
 		.step = "",
 		.scopes = "",
@@ -115,19 +112,26 @@ struct lake_process *reports_add(struct reports *r, size_t parent, const char *t
 		.cwd = "/data",
 		.cgroup = "/user.slice",
 		.oom_cgroup = "",
-		.argv = words(r, command),
 		.execed = true,
 		.last = true,
 		.uid = 1000,
 		.gid = 1000,
 		.session = 4000,
+		.exit_code = end_ms ? 0 : -1,
+	};
+	kind->comm = reports_string(r, "%.15s", kind->exe + strlen("/usr/bin/"));
+	*p = (struct lake_process) {
+		.kind = kind,
+		.in = &reports_no_container,
+		.upid = reports_string(r, "0123abcd-%zu-%" PRIx64, 4000 + i, start_ms * REPORTS_MS + 1),
+		.parent_upid = i ? report->processes[parent].upid : "0123abcd-1-1",
+		.pid = 4000 + i,
+		.ppid = i ? report->processes[parent].pid : 1,
+		.task = "",
+		.argv = words(r, command),
 		.start_ns = at(start_ms),
 		.end_ns = end_ms ? at(end_ms) : 0,
-		.exit_code = end_ms ? 0 : -1,
-		.threads_peak = 1,
-		.n_facets = 0,
 	};
-	p->comm = reports_string(r, "%.15s", p->exe + strlen("/usr/bin/"));
 	p->totals = (struct lake_totals) {
 		.processes = 1,
 		.images = 1,
@@ -152,10 +156,10 @@ struct lake_process *reports_exec(struct reports *r, size_t of, const char *tool
 
 	p = reports_add(r, of, tool, command, at_ms, 1, 0);
 	before = &r->report.processes[of];
-	before->last = false;
-	before->state = "replaced";
+	reports_kind(before)->last = false;
+	reports_kind(before)->state = "replaced";
 	before->end_ns = at(at_ms);
-	before->exit_code = -1;
+	reports_kind(before)->exit_code = -1;
 	p->upid = before->upid;
 	p->parent_upid = before->parent_upid;
 	p->pid = before->pid;
@@ -224,9 +228,9 @@ static void add_totals(struct lake_totals *sum, const struct lake_process *p)
 {
 	const struct lake_totals *t = &p->totals;
 
-	sum->processes += p->last;
+	sum->processes += p->kind->last;
 	sum->images++;
-	sum->threads = p->threads_peak > sum->threads ? p->threads_peak : sum->threads;
+	sum->threads = p->totals.threads > sum->threads ? p->totals.threads : sum->threads;
 	sum->cpu_ns += t->cpu_ns;
 	sum->user_ns += t->user_ns;
 	sum->system_ns += t->system_ns;
@@ -310,16 +314,16 @@ struct lake_task *reports_task(struct reports *r, const char *name, uint64_t sta
 }
 
 /* The images of a task (id) or of a tool, in their order. */
-static const size_t *images_of(struct reports *r, const char *task_id, const char *tool, size_t *ret_n)
+static const uint32_t *images_of(struct reports *r, const char *task_id, const char *tool, size_t *ret_n)
 {
-	size_t *list = must(calloc(r->report.n_processes + 1, sizeof(*list)));
+	uint32_t *list = must(calloc(r->report.n_processes + 1, sizeof(*list)));
 
 	keep(r, (char *)list);
 	*ret_n = 0;
 	for (size_t i = 0; i < r->report.n_processes; i++) {
 		const struct lake_process *p = &r->report.processes[i];
 
-		if (tool ? strcmp(p->tool, tool) == 0 : *task_id && strcmp(p->task_id, task_id) == 0)
+		if (tool ? strcmp(p->kind->tool, tool) == 0 : *task_id && strcmp(p->kind->task_id, task_id) == 0)
 			list[(*ret_n)++] = i;
 	}
 	return list;
@@ -347,21 +351,21 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 	find_progress(r);
 	for (size_t i = 0; i < report->n_processes; i++) {
 		const struct lake_process *p = &report->processes[i];
-		struct lake_tool *tool = tool_of(report, p->tool);
+		struct lake_tool *tool = tool_of(report, p->kind->tool);
 		uint64_t end = p->end_ns ? p->end_ns : run->end_ns ? run->end_ns : known;
 
 		add_totals(&run->totals, p);
 		add_totals(&tool->totals, p);
-		run->failures += p->signal || p->exit_code > 0;
-		tool->failures += p->signal || p->exit_code > 0;
-		tool->calls += !p->wrapper;
+		run->failures += p->kind->signal || p->kind->exit_code > 0;
+		tool->failures += p->kind->signal || p->kind->exit_code > 0;
+		tool->calls += !p->kind->wrapper;
 		tool->first_start_ns = tool->first_start_ns ? tool->first_start_ns : p->start_ns;
 		/* The union of intervals, which are sorted by start. */
 		if (end > tool->last_end_ns) {
 			tool->wall_ns += end - (p->start_ns > tool->last_end_ns ? p->start_ns : tool->last_end_ns);
 			tool->last_end_ns = end;
 		}
-		tool->wall_sum_ns += end > p->start_ns && !p->wrapper ? end - p->start_ns : 0;
+		tool->wall_sum_ns += end > p->start_ns && !p->kind->wrapper ? end - p->start_ns : 0;
 	}
 	for (size_t i = 0; i < report->n_tools; i++) {
 		struct lake_tool *tool = &report->tools[i];

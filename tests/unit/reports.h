@@ -12,6 +12,8 @@
 #define REPORTS_MS    UINT64_C(1000000)
 #define REPORTS_S     UINT64_C(1000000000)
 
+static const struct lake_container reports_no_container;
+
 struct reports {
 	struct lake_report report; /* the report under test */
 	size_t room, tasks_room;
@@ -28,6 +30,11 @@ struct reports *reports_new(const char *name, const char *command, uint64_t cpus
  */
 struct lake_process *reports_add(struct reports *, size_t parent, const char *tool, const char *command,
 				 uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms);
+/* The kind of a process, to be changed: each process that reports_add() made has one of its own. */
+static inline struct lake_kind *reports_kind(const struct lake_process *p)
+{
+	return (struct lake_kind *)(uintptr_t)p->kind;
+}
 /* Process `of` executes a new image at at_ms; the image ends as the process would have ended. */
 struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
 /* Adds a task; it has no processes. Its exit code is 0, or -1 while it runs (end_ms 0). Valid until the next call. */

@@ -28,10 +28,10 @@ static struct reports *success(void)
 		   900, 1, 412);
 	io(reports_add(r, 0, "bwa mem", "bwa mem -t 8 ref.fa r1.fq.gz r2.fq.gz", 95000, 395000, 2250000), 3500, 0,
 	   5432);
-	r->report.processes[5].threads_peak = 9;
+	r->report.processes[5].totals.threads = 9;
 	io(reports_add(r, 0, "samtools sort", "samtools sort -@ 2 -o out.bam -", 95010, 420000, 310000), 2, 2100, 1640);
 	io(reports_add(r, 0, "samtools index", "samtools index out.bam", 420500, 436000, 15200), 0, 6, 44);
-	reports_add(r, 0, "grep", "grep -q chrM regions.bed", 436100, 436104, 3)->exit_code = 1;
+	reports_kind(reports_add(r, 0, "grep", "grep -q chrM regions.bed", 436100, 436104, 3))->exit_code = 1;
 	io(reports_add(r, 0, "bcftools mpileup", "bcftools mpileup -f ref.fa out.bam", 437000, 711000, 265000), 40, 0,
 	   210);
 	io(reports_add(r, 0, "bcftools call", "bcftools call -mv -Oz -o calls.vcf.gz", 437010, 712000, 61000), 0, 88,
@@ -84,9 +84,9 @@ static struct reports *failure(void)
 	reports_add(r, 0, "make", "make", 5, 5290, 210);
 	for (unsigned i = 0; i < 12; i++)
 		io(reports_add(r, 1, "cc1", "cc1 -O2 file.c", 100 + i * 350, 1500 + i * 330, 1200), 0, 1, 120);
-	reports_add(r, 1, "cc1", "cc1 -O2 broken.c", 4600, 5250, 400)->exit_code = 1;
-	r->report.processes[1].exit_code = 2;
-	r->report.processes[0].exit_code = 2;
+	reports_kind(reports_add(r, 1, "cc1", "cc1 -O2 broken.c", 4600, 5250, 400))->exit_code = 1;
+	reports_kind(&r->report.processes[1])->exit_code = 2;
+	reports_kind(&r->report.processes[0])->exit_code = 2;
 	reports_finish(r, 5300, 2, 0);
 	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns;
 	return r;
@@ -103,20 +103,20 @@ static struct reports *oom(void)
 	p = reports_add(r, 0, "STAR", "STAR --runThreadN 16 --genomeDir /ref/star --readFilesIn b.fq", 40100, 200300,
 			900000);
 	io(p, 12000, 40, 2010);
-	p->state = "exited";
-	p->exit_code = -1;
-	p->signal = SIGKILL;
-	p->oom_killed = true;
-	p->oom_cgroup = "/slurm/job_4711/step_0";
-	p->oom_limit_bytes = UINT64_C(2) << 30;
-	p->oom_usage_bytes = UINT64_C(2) << 30;
-	p->oom_peak_bytes = UINT64_C(2) << 30;
-	p->threads_peak = 17;
+	reports_kind(p)->state = "exited";
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGKILL;
+	reports_kind(p)->oom_killed = true;
+	reports_kind(p)->oom_cgroup = "/slurm/job_4711/step_0";
+	reports_kind(p)->oom_limit_bytes = UINT64_C(2) << 30;
+	reports_kind(p)->oom_usage_bytes = UINT64_C(2) << 30;
+	reports_kind(p)->oom_peak_bytes = UINT64_C(2) << 30;
+	p->totals.threads = 17;
 	p = reports_add(r, 0, "pigz", "pigz -p 4 b.fq", 40200, 61000, 70000);
-	p->exit_code = -1;
-	p->signal = SIGSEGV;
-	p->core_dumped = true;
-	r->report.processes[0].exit_code = 137;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGSEGV;
+	reports_kind(p)->core_dumped = true;
+	reports_kind(&r->report.processes[0])->exit_code = 137;
 	reports_finish(r, 200400, 137, 0);
 	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns;
 	return r;
@@ -131,8 +131,8 @@ static struct reports *interrupted(void)
 	reports_add(r, 0, "bwa mem", "bwa mem -t 2 ref.fa r.fq", 20, 7410, 14100);
 	reports_add(r, 0, "samtools view", "samtools view -b -", 21, 7411, 150);
 	for (size_t i = 0; i < 3; i++) {
-		r->report.processes[i].exit_code = -1;
-		r->report.processes[i].signal = SIGINT;
+		reports_kind(&r->report.processes[i])->exit_code = -1;
+		reports_kind(&r->report.processes[i])->signal = SIGINT;
 	}
 	reports_finish(r, 7420, -1, SIGINT);
 	return r;
@@ -165,13 +165,13 @@ static struct reports *losses(void)
 	for (unsigned i = 0; i < 40; i++)
 		reports_add(r, 0, "true", "true", 100 + i * 200, 101 + i * 200, 1);
 	p = reports_add(r, 0, "sshd", "sshd -D", 300, 0, 20);
-	p->approx = APPROX_COUNTERS | APPROX_ENVIRON;
+	reports_kind(p)->approx = APPROX_COUNTERS | APPROX_ENVIRON;
 	p = reports_add(r, 0, "worker", "worker --one", 400, 9000, 510);
-	p->state = "zombie";
+	reports_kind(p)->state = "zombie";
 	p = reports_add(r, 0, "worker", "worker --two", 420, 9100, 510);
-	p->state = "lost";
-	p->exit_code = -1;
-	p->approx = APPROX_COUNTERS | APPROX_END;
+	reports_kind(p)->state = "lost";
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->approx = APPROX_COUNTERS | APPROX_END;
 	reports_loss(r, "proc", "process.exec", "kernel", 1200);
 	reports_loss(r, "proc", "process.exec", "kernel", 30);
 	reports_loss(r, "lake", "tool.sample", "sink", 1);
@@ -219,12 +219,12 @@ static struct reports *many(void)
 			reports_add(r, 0, tool, tool, 10 + i * 12, 21 + i * 12, strcmp(tool, "cc1") ? 1 : 9);
 
 		if (strcmp(tool, "conftest") == 0 && i % 3 == 0)
-			p->exit_code = 1 + i % 5;
+			reports_kind(p)->exit_code = 1 + i % 5;
 		if (strcmp(tool, "grep") == 0 && i % 2)
-			p->exit_code = 1;
+			reports_kind(p)->exit_code = 1;
 		if (i == 2222) {
-			p->exit_code = -1;
-			p->signal = SIGABRT;
+			reports_kind(p)->exit_code = -1;
+			reports_kind(p)->signal = SIGABRT;
 		}
 	}
 	reports_finish(r, 62000, 0, 0);
@@ -249,7 +249,7 @@ static struct reports *names(void)
 		    "\xe5\xa1\xa9\xe5\x9f\xba\xe9\x85\x8d\xe5\x88\x97\xe6\xaf\x94\xe8\xbc\x83\xe3\x83\x84\xe3\x83\xbc"
 		    "\xe3\x83\xab",
 		    "tool", 100, 3000, 2000);
-	reports_add(r, 0, "caf\xe9-latin1\033[31m", reports_string(r, "tool %s", argument), 200, 8000, 7000)
+	reports_kind(reports_add(r, 0, "caf\xe9-latin1\033[31m", reports_string(r, "tool %s", argument), 200, 8000, 7000))
 		->exit_code = 3;
 	reports_add(
 		r, 0,
@@ -267,17 +267,17 @@ static struct reports *tree(void)
 	size_t parent;
 
 	p = reports_add(r, 0, "job.sh", "env A=1 nice ./job.sh", 0, 4000, 1);
-	p->wrapper = true;
+	reports_kind(p)->wrapper = true;
 	p = reports_exec(r, 0, "job.sh", "nice ./job.sh", 2);
-	p->wrapper = true;
+	reports_kind(p)->wrapper = true;
 	reports_exec(r, 1, "job.sh", "bash ./job.sh", 4);
 	r->report.processes[2].totals.cpu_ns = 40 * REPORTS_MS;
 	p = reports_add(r, 2, "job.sh", "bash ./job.sh", 100, 3800, 5);
-	p->execed = false;
+	reports_kind(p)->execed = false;
 	reports_add(r, 3, "sort", "sort -n in.txt", 110, 2000, 1800);
 	reports_add(r, 3, "uniq", "uniq -c", 111, 2010, 90);
-	reports_add(r, 2, "job.sh", "bash ./job.sh", 3899, 3902, 1)->execed = false; /* forks, then execs */
-	reports_exec(r, 6, "false", "false", 3900)->exit_code = 1;
+	reports_kind(reports_add(r, 2, "job.sh", "bash ./job.sh", 3899, 3902, 1))->execed = false; /* forks, then execs */
+	reports_kind(reports_exec(r, 6, "false", "false", 3900))->exit_code = 1;
 	parent = 7;
 	for (unsigned i = 0; i < 20; i++) {
 		reports_add(r, parent, "sh", "sh -c deeper", 3901, 3902, 0);
@@ -306,7 +306,7 @@ static struct reports *tasks(void)
 	reports_add(r, 0, "snakemake", "python3 /usr/bin/snakemake -j 4", 0, 0, 900);
 	reports_add(r, 0, "bwa mem", "bwa mem ref.fa a.fq", 1000, 9000, 15000)->task = "align";
 	reports_add(r, 0, "bwa mem", "bwa mem ref.fa b.fq", 1000, 4000, 5000)->task = "align";
-	r->report.processes[2].exit_code = 1;
+	reports_kind(&r->report.processes[2])->exit_code = 1;
 	reports_add(r, 0, "samtools sort", "samtools sort", 9000, 0, 800)->task = "sort";
 	reports_sample(r, "samtools sort", 9000, 1000, 800);
 	r->report.processes[1].facets = trained;

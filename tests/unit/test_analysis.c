@@ -41,7 +41,7 @@ static struct lake_task *task(struct plan *p, uint64_t start_ms, uint64_t end_ms
 	process->totals.run_delay_ns = 0;
 	process->task = t->task;
 	t->task_id = reports_string(p->reports, "%zu-1.0", p->reports->report.n_tasks);
-	process->task_id = t->task_id;
+	reports_kind(process)->task_id = t->task_id;
 	t->totals.rss_peak_bytes = peak_mib * MIB;
 	t->totals.run_delay_ns = 0;
 	t->cores_peak = cores;
@@ -72,7 +72,7 @@ static void executions(struct plan *p, const struct execution *e, size_t n)
 		process_of(p)->totals.rchar_bytes = e[i].input;
 		t->requested_memory_bytes = e[i].asked_mib * MIB;
 		t->signal = e[i].killed == 1 ? 9 : 0;
-		process_of(p)->oom_killed = e[i].killed == 1 || e[i].killed == 2;
+		reports_kind(process_of(p))->oom_killed = e[i].killed == 1 || e[i].killed == 2;
 		t->inner_runs = e[i].killed == AROUND;
 	}
 }
@@ -142,7 +142,7 @@ static void memory_over_request(struct plan *p)
 	for (uint64_t i = 0; i < 6; i++) {
 		task(p, i * 100000, i * 100000 + 90000, 1, 2000)->requested_memory_bytes = 16384 * MIB;
 		if (p->guard)
-			process_of(p)->tool = "java";
+			reports_kind(process_of(p))->tool = "java";
 	}
 }
 
@@ -156,11 +156,11 @@ static void memory_at_risk(struct plan *p)
 		if (i == 0) {
 			t->signal = 9;
 			t->exit_code = -1;
-			process_of(p)->signal = 9;
-			process_of(p)->exit_code = -1;
-			process_of(p)->oom_killed = !p->guard;
+			reports_kind(process_of(p))->signal = 9;
+			reports_kind(process_of(p))->exit_code = -1;
+			reports_kind(process_of(p))->oom_killed = !p->guard;
 			process_of(p)->task = "hog.sh"; /* it left before skep knew the task's name */
-			process_of(p)->oom_limit_bytes = 1200 * MIB;
+			reports_kind(process_of(p))->oom_limit_bytes = 1200 * MIB;
 		}
 	}
 }
@@ -405,7 +405,7 @@ static struct analysis *analyse(struct plan *p, void (*plant)(struct plan *), bo
 	reports_add(p->reports, 0, "sh", "sh pipeline.sh", 0, RUN_MS, 10);
 	plant(p);
 	reports_finish(p->reports, RUN_MS, 0, 0);
-	assert_int_equal(analysis_new_with(&p->reports->report, p->history, set, n, &a), 0);
+	assert_int_equal(analysis_new_with(&p->reports->report, NULL, p->history, set, n, &a), 0);
 	return a;
 }
 
@@ -915,7 +915,7 @@ static void test_threads(void **state)
 		struct analysis *a = NULL;
 
 		task(&p, 0, 90000, 28600.0 * 3 / 90000, 700)->requested_cpus = 2;
-		process_of(&p)->threads_peak = 2;
+		process_of(&p)->totals.threads = 2;
 		for (uint64_t i = 0; i < (sampled ? 9 : 0); i++)
 			reports_sample(p.reports, "tool", i * 10000, 10000, cpu_ms[i / 3]);
 		reports_finish(p.reports, 90000, 0, 0);
@@ -963,9 +963,9 @@ static void test_inherited(void **state)
 	task(&p, 0, 100000, 1, 700);
 	q = reports_add(p.reports, 0, "sh", "sh -c tool", 0, 100000, 1);
 	q->task = p.reports->report.tasks[0].task;
-	q->task_id = p.reports->report.tasks[0].task_id;
+	reports_kind(q)->task_id = p.reports->report.tasks[0].task_id;
 	q->totals.rss_peak_bytes = 50000 * MIB;
-	q->approx = LAKE_APPROX_RSS_PEAK;
+	reports_kind(q)->approx = LAKE_APPROX_RSS_PEAK;
 	p.reports->report.tasks[0].totals.rss_peak_bytes = 50000 * MIB;
 	reports_finish(p.reports, 100000, 0, 0);
 	assert_int_equal(analysis_new(&p.reports->report, NULL, 0, &a), 0);
@@ -1009,7 +1009,7 @@ static void test_no_size_around_a_run(void **state)
 	t->requested_memory_bytes = 16384 * MIB;
 	t->inner_runs = 1;
 	reports_finish(p.reports, RUN_MS, 0, 0);
-	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_new_with(&p.reports->report, NULL, p.history, NULL, 0, &a), 0);
 	assert_int_equal(analysis_groups(a, &groups), 1);
 	assert_int_equal(groups[0]->n_shares, 1);
 	assert_true(analysis_size_cpus(groups[0]).value <= 0 && analysis_size_memory(groups[0]).value <= 0);
@@ -1017,7 +1017,7 @@ static void test_no_size_around_a_run(void **state)
 	analysis_free(a);
 	t->inner_runs = 0;
 	t->requested_memory_bytes = 0;
-	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_new_with(&p.reports->report, NULL, p.history, NULL, 0, &a), 0);
 	assert_int_equal(analysis_groups(a, &groups), 1);
 	assert_int_equal(analysis_size_memory(groups[0]).n, 2);
 	analysis_free(a);
@@ -1036,7 +1036,7 @@ static void test_no_size(void **state)
 
 	(void)state;
 	t->requested_memory_bytes = 1200 * MIB;
-	t->exit_code = process_of(&p)->exit_code = 1;
+	t->exit_code = reports_kind(process_of(&p))->exit_code = 1;
 	reports_finish(p.reports, RUN_MS, 0, 0);
 	assert_int_equal(analysis_new(&p.reports->report, NULL, 0, &a), 0);
 	n = analysis_findings(a, &f);
@@ -1128,15 +1128,16 @@ static void test_bounds(void **state)
 			struct lake_pressure *q = pressure(&p, ms, (uint64_t)(5000 * causes[i].memory));
 			struct lake_progress *g = reports_progress(p.reports, leaf, ms - 5000, 5000);
 
-			q->cgroup = leaf->cgroup;
+			q->cgroup = leaf->kind->cgroup;
 			q->throttled_ns = (uint64_t)(5e9 * causes[i].quota);
 			g->gpu_known_ns = causes[i].gpu > 0 ? g->interval_ns : 0;
 			g->gpu_busy_ns = (uint64_t)(5e9 * causes[i].gpu);
 			g->gpu_devices = causes[i].gpu > 0;
 		}
 		shell = reports_add(p.reports, 0, "sh", "sh -c tool", 0, 100000, 1);
-		shell->task_id = id;
+		reports_kind(shell)->task_id = id;
 		shell->task = name;
+		shell->start_ns--; /* a parent begins before its child */
 		shell->parent_upid = "0123abcd-1-1";
 		p.reports->report.processes[0].parent_upid = shell->upid;
 		reports_finish(p.reports, 100000, 0, 0);
@@ -1193,10 +1194,10 @@ static void test_leaves(void **state)
 	struct lake_process *q = reports_add(p.reports, 0, "helper", "helper", 1000, 2000, 10);
 
 	(void)state;
-	q->task_id = id;
+	reports_kind(q)->task_id = id;
 	q->task = name;
 	q = reports_exec(p.reports, 0, "python3", "python3", 5000);
-	q->task_id = id;
+	reports_kind(q)->task_id = id;
 	q->task = name;
 	q->totals.cpu_ns = 90 * REPORTS_S;
 	reports_finish(p.reports, 100000, 0, 0);
@@ -1237,7 +1238,7 @@ static size_t judge(uint64_t seed, size_t n, size_t n_tasks, double factor, bool
 		earlier(&p, days, e[n - 1 - days], n_tasks);
 	executions(&p, e[n - 1], n_tasks);
 	reports_finish(p.reports, RUN_MS, 0, 0);
-	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_new_with(&p.reports->report, NULL, p.history, NULL, 0, &a), 0);
 	found = analysis_findings(a, &f);
 	snprintf(ret_evidence, size, "%s: %s", found ? f->kind->id : "", found ? f->evidence : "");
 	analysis_free(a);
@@ -1326,7 +1327,7 @@ static void test_sizes_of_runs(void **state)
 			earlier(&p, k + 1, &cases[i].earlier[k], 1);
 		executions(&p, &cases[i].now, 1);
 		reports_finish(p.reports, RUN_MS, 0, 0);
-		assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+		assert_int_equal(analysis_new_with(&p.reports->report, NULL, p.history, NULL, 0, &a), 0);
 		assert_int_equal(analysis_groups(a, &groups), 1);
 		size = analysis_size_memory(groups[0]);
 		if (fabs(size.value / (double)MIB - cases[i].mib) > 1 || size.n != cases[i].n ||
@@ -1363,7 +1364,7 @@ static void test_size_by_input(void **state)
 			earlier(&p, days, e, 8);
 	}
 	reports_finish(p.reports, RUN_MS, 0, 0);
-	assert_int_equal(analysis_new_with(&p.reports->report, p.history, NULL, 0, &a), 0);
+	assert_int_equal(analysis_new_with(&p.reports->report, NULL, p.history, NULL, 0, &a), 0);
 	assert_int_equal(analysis_groups(a, &groups), 1);
 	size = analysis_size_memory(groups[0]);
 	assert_int_equal(size.n, 16);

@@ -16,6 +16,7 @@
 #include "cli/audit/chain.h"
 #include "cli/audit/entries.h"
 #include "cli/audit/verify.h"
+#include "tests/unit/reports.h"
 
 #define START UINT64_C(1794268800000000000)
 
@@ -31,6 +32,7 @@ static const char *const plain[] = { "sort", "-u", "/etc/passwd", NULL };
 struct planted {
 	struct lake_audit audit;
 	struct lake_report run, inner, *runs[2];
+	struct lake_kind kinds[5];
 	struct lake_process processes[4], of_inner[1];
 	struct lake_open opens[3];
 	struct lake_connection connections[3];
@@ -38,13 +40,17 @@ struct planted {
 	struct lake_facet facet;
 };
 
-static struct lake_process process(const char *upid, const char *const *argv, uint64_t from, uint64_t to)
+static struct lake_process process(struct lake_kind *kind, const char *upid, const char *const *argv, uint64_t from,
+				   uint64_t to)
 {
+	*kind = (struct lake_kind){
+		.task_id = "", .step = "", .scopes = "", .unit = "", .tool = argv[0], .container = "", .state = "exited", .comm = argv[0],
+		.exe = "/bin/x", .filename = argv[0], .cwd = "/", .cgroup = "/", .execed = true, .last = true, .uid = 1000, .gid = 1000,
+		.oom_cgroup = "",
+	};
 	return (struct lake_process){
-		.upid = upid, .parent_upid = "b-1-1", .pid = 7, .ppid = 1, .task = "t", .task_id = "", .step = "", .scopes = "", .unit = "",
-		.tool = argv[0], .container = "", .state = "exited", .comm = argv[0], .exe = "/bin/x", .filename = argv[0],
-		.cwd = "/", .cgroup = "/", .argv = argv, .execed = true, .last = true, .uid = 1000, .gid = 1000,
-		.start_ns = START + from, .end_ns = to ? START + to : 0, .oom_cgroup = "",
+		.kind = kind, .in = &reports_no_container, .upid = upid, .parent_upid = "b-1-1", .pid = 7, .ppid = 1, .task = "t",
+		.argv = argv, .start_ns = START + from, .end_ns = to ? START + to : 0,
 	};
 }
 
@@ -70,20 +76,20 @@ static void plant(struct planted *p)
 {
 	memset(long_argument, 'x', sizeof(long_argument) - 1);
 	memset(p, 0, sizeof(*p));
-	p->processes[0] = process("b-7-1", hostile, 0, 90);
-	p->processes[1] = process("b-8-2", plain, 10, 50);
-	p->processes[2] = process("b-9-3", plain, 10, 0); /* not ended */
-	p->processes[3] = process("b-7-1", plain, 0, 0);  /* became the first one: not listed */
-	p->processes[3].execed = false;
-	p->processes[3].state = "replaced";
-	p->processes[1].signal = 9;
-	p->processes[1].exit_code = -1;
-	p->processes[2].execed = false; /* a fork that runs on */
-	p->processes[2].state = "running";
+	p->processes[0] = process(&p->kinds[0], "b-7-1", hostile, 0, 90);
+	p->processes[1] = process(&p->kinds[1], "b-8-2", plain, 10, 50);
+	p->processes[2] = process(&p->kinds[2], "b-9-3", plain, 10, 0); /* not ended */
+	p->processes[3] = process(&p->kinds[3], "b-7-1", plain, 0, 0);  /* became the first one: not listed */
+	reports_kind(&p->processes[3])->execed = false;
+	reports_kind(&p->processes[3])->state = "replaced";
+	reports_kind(&p->processes[1])->signal = 9;
+	reports_kind(&p->processes[1])->exit_code = -1;
+	reports_kind(&p->processes[2])->execed = false; /* a fork that runs on */
+	reports_kind(&p->processes[2])->state = "running";
 	p->facet = (struct lake_facet){ "net.connects", 5 };
 	p->processes[1].facets = &p->facet;
 	p->processes[1].n_facets = 1;
-	p->of_inner[0] = process("b-10-4", plain, 30, 40);
+	p->of_inner[0] = process(&p->kinds[4], "b-10-4", plain, 30, 40);
 	p->opens[0] = (struct lake_open){ .process = 1, .upid = "b-8-2", .path = "/tmp/a\nb", .opens = 2, .writes = 1,
 					  .created = 1, .first_ns = START + 15 };
 	p->opens[1] = p->opens[0];
@@ -571,7 +577,7 @@ static void test_lake(void **state)
 	(void)state;
 	plant(&p);
 	assert_int_equal(differences(&p, &in_lake), 0);
-	p.processes[1].exe = "/bin/innocent"; /* a row edited */
+	reports_kind(&p.processes[1])->exe = "/bin/innocent"; /* a row edited */
 	assert_int_equal(differences(&p, &in_lake), 2);
 	assert_int_equal(in_lake, 1);
 	plant(&p);

@@ -70,7 +70,8 @@ static int clear(void **state)
 
 #define ARGV(command_) (const char *const[]){ "/bin/bash", "-c", "set -euo pipefail;  " command_, NULL }
 #define TASK(id_, code_) { .task = "bwa", .task_id = id_, .engine = "snakemake", .sample = "", .name_source = "argv", .exit_code = code_ }
-#define FIRST(pid_, id_, command_) { .pid = pid_, .image = 1, .task_id = id_, .cwd = top, .argv = ARGV(command_) }
+#define FIRST(pid_, id_, command_) \
+	{ .pid = pid_, .image = 1, .kind = &(struct lake_kind){ .task_id = id_, .cwd = top }, .argv = ARGV(command_) }
 
 /* b64("out/a") = b3V0L2E=, b64("out/b") = b3V0L2I=, b64("out/c") = b3V0L2M= */
 static void names(void **state)
@@ -80,7 +81,7 @@ static void names(void **state)
 	struct lake_process processes[] = {
 		FIRST(10, "10-a.1", "bwa mem x"), FIRST(11, "11-b.1", "bwa mem x"), FIRST(12, "12-c.1", "bwa mem x"),
 		FIRST(13, "13-d.1", "sort y"),    FIRST(14, "14-e.1", "other z"),
-		{ .pid = 20, .image = 1, .task_id = "14-e.1", .cwd = top, .argv = ARGV("sort y") }, /* not its first */
+		FIRST(20, "14-e.1", "sort y"), /* not its first */
 	};
 	struct lake_report r = { .run = { .engine = "snakemake", .cwd = top, .uid = geteuid(), .start_ns = 1000000000000u,
 					  .end_ns = 2000000000000u },

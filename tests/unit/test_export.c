@@ -16,6 +16,7 @@
 
 #include "cli/lake/export_write.h"
 #include "cli/lake/parquet_bytes.h"
+#include "tests/unit/reports.h"
 
 #define PROCESSES 6000u
 #define SAMPLES   130000u /* more than a page of values, and more than a row group */
@@ -29,15 +30,19 @@ static struct lake_process process(unsigned i)
 {
 	static char ring[4][64];
 	char *upid = ring[i % 4];
+	static struct lake_kind kinds[4];
+	struct lake_kind *kind = &kinds[i % 4];
 	struct lake_process p = {
-		.parent_upid = "01234567-1-1", .image = i, .pid = i % 1000, .ppid = 1, .task = i / 1000 % 2 ? "align" : "",
-		.task_id = "", .step = "", .scopes = "", .unit = "", .tool = i % 3 ? "sort" : "bwa mem", .container = "", .state = "exited",
-		.comm = "sort", .exe = i % 7 ? "/usr/bin/sort" : "/tmp/\xff,\"\n", .filename = "sort", .cwd = "/", .cgroup = "",
-		.argv = i % 5 ? hostile : empty, .last = true, .uid = UINT64_MAX, .exit_code = i % 11 ? 0 : -1,
-		.signal = i % 11 ? 0 : 9, .start_ns = UINT64_C(1794268800000000001) + i, .oom_cgroup = "", .n_facets = i % 3,
-		.facets = facets,
+		.kind = kind, .in = &reports_no_container, .parent_upid = "01234567-1-1", .image = i, .pid = i % 1000, .ppid = 1,
+		.task = i / 1000 % 2 ? "align" : "", .argv = i % 5 ? hostile : empty,
+		.start_ns = UINT64_C(1794268800000000001) + i, .n_facets = i % 3, .facets = facets,
 	};
 
+	*kind = (struct lake_kind){
+		.task_id = "", .step = "", .scopes = "", .unit = "", .tool = i % 3 ? "sort" : "bwa mem", .container = "", .state = "exited",
+		.comm = "sort", .exe = i % 7 ? "/usr/bin/sort" : "/tmp/\xff,\"\n", .filename = "sort", .cwd = "/", .cgroup = "",
+		.last = true, .uid = UINT64_MAX, .exit_code = i % 11 ? 0 : -1, .signal = i % 11 ? 0 : 9, .oom_cgroup = "",
+	};
 	snprintf(upid, sizeof(ring[0]), "01234567-%u-%x", i, i);
 	p.upid = upid;
 	p.end_ns = i % 13 ? p.start_ns + 5 : 0;

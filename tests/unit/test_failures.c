@@ -39,8 +39,8 @@ static int teardown(void **state)
 
 static void judge(int64_t exit_code, uint64_t signal)
 {
-	r->report.processes[0].exit_code = signal ? -1 : exit_code;
-	r->report.processes[0].signal = signal;
+	reports_kind(&r->report.processes[0])->exit_code = signal ? -1 : exit_code;
+	reports_kind(&r->report.processes[0])->signal = signal;
 	reports_finish(r, 10000, exit_code, signal);
 	assert_int_equal(family_new(&r->report, &family), 0);
 	assert_int_equal(failures_new(family, &failures), 0);
@@ -48,7 +48,7 @@ static void judge(int64_t exit_code, uint64_t signal)
 
 static const char *chain_name(size_t failure, size_t i)
 {
-	return r->report.processes[failures->list[failure].chain[i]].tool;
+	return r->report.processes[failures->list[failure].chain[i]].kind->tool;
 }
 
 static void none(void **state)
@@ -64,9 +64,9 @@ static void none(void **state)
 static void chain(void **state)
 {
 	(void)state;
-	reports_add(r, 0, "make", "make", 10, 9990, 1)->exit_code = 2;
+	reports_kind(reports_add(r, 0, "make", "make", 10, 9990, 1))->exit_code = 2;
 	reports_add(r, 1, "cc1", "cc1 a.c", 20, 5000, 1);
-	reports_add(r, 1, "cc1", "cc1 b.c", 30, 9900, 1)->exit_code = 1;
+	reports_kind(reports_add(r, 1, "cc1", "cc1 b.c", 30, 9900, 1))->exit_code = 1;
 	judge(2, 0);
 	assert_int_equal(failures->n, 1);
 	assert_string_equal(failures->list[0].subject, "cc1");
@@ -85,8 +85,8 @@ static void signal_status(void **state)
 	struct lake_process *p = reports_add(r, 0, "sort", "sort", 10, 500, 1);
 
 	(void)state;
-	p->exit_code = -1;
-	p->signal = SIGSEGV;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGSEGV;
 	reports_add(r, 0, "rm", "rm -rf tmp", 600, 610, 1); /* a clean-up after the failure */
 	judge(128 + SIGSEGV, 0);
 	assert_int_equal(failures->n, 1);
@@ -99,7 +99,7 @@ static void signal_status(void **state)
 static void not_the_culprit(void **state)
 {
 	(void)state;
-	reports_add(r, 0, "grep", "grep x", 10, 20, 1)->exit_code = 1;
+	reports_kind(reports_add(r, 0, "grep", "grep x", 10, 20, 1))->exit_code = 1;
 	reports_add(r, 0, "work", "work", 30, 9000, 1);
 	judge(1, 0);
 	assert_int_equal(failures->n, 2);
@@ -117,8 +117,8 @@ static void shell_of_its_own(void **state)
 	struct lake_process *p = reports_add(r, 0, "crash", "crash", 10, 9990, 1);
 
 	(void)state;
-	p->exit_code = -1;
-	p->signal = SIGSEGV;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGSEGV;
 	judge(127, 0);
 	assert_int_equal(failures->n, 2);
 	assert_string_equal(failures->list[0].subject, "sh");
@@ -131,8 +131,8 @@ static void shell_of_its_own(void **state)
 static void too_late(void **state)
 {
 	(void)state;
-	reports_add(r, 0, "make", "make", 10, 1000, 1)->exit_code = 2;
-	reports_add(r, 1, "late", "late", 900, 2000, 1)->exit_code = 2;
+	reports_kind(reports_add(r, 0, "make", "make", 10, 1000, 1))->exit_code = 2;
+	reports_kind(reports_add(r, 1, "late", "late", 900, 2000, 1))->exit_code = 2;
 	judge(0, 0);
 	assert_int_equal(failures->n, 2);
 	assert_int_equal(failures->list[0].n_chain, 0);
@@ -143,9 +143,9 @@ static void alike(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 500; i++)
-		reports_add(r, 0, "grep", "grep x", 10 + i, 12 + i, 1)->exit_code = i % 2 ? 1 : 2;
+		reports_kind(reports_add(r, 0, "grep", "grep x", 10 + i, 12 + i, 1))->exit_code = i % 2 ? 1 : 2;
 	for (unsigned i = 0; i < 3; i++)
-		reports_add(r, 0, "diff", "diff a b", 600 + i, 700 + i, 1)->exit_code = 1;
+		reports_kind(reports_add(r, 0, "diff", "diff a b", 600 + i, 700 + i, 1))->exit_code = 1;
 	judge(0, 0);
 	assert_int_equal(failures->n, 3);
 	assert_int_equal(failures->list[0].n, 250);
@@ -166,8 +166,8 @@ static void interrupted(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		struct lake_process *p = reports_add(r, 0, tools[i], tools[i], 10 + i, 9990 + i, 1);
 
-		p->exit_code = -1;
-		p->signal = SIGINT;
+		reports_kind(p)->exit_code = -1;
+		reports_kind(p)->signal = SIGINT;
 	}
 	judge(-1, SIGINT);
 	assert_int_equal(failures->n, 1);
@@ -180,15 +180,15 @@ static void interrupted(void **state)
 static void out_of_memory(void **state)
 {
 	(void)state;
-	reports_add(r, 0, "early", "early", 5, 6, 1)->exit_code = 1;
+	reports_kind(reports_add(r, 0, "early", "early", 5, 6, 1))->exit_code = 1;
 	for (unsigned i = 0; i < 3; i++) {
 		struct lake_process *p = reports_add(r, 0, "java", "java", 10 + i, 100 + i, 1);
 
-		p->exit_code = -1;
-		p->signal = SIGKILL;
-		p->oom_killed = true;
-		p->oom_cgroup = "/job";
-		p->oom_limit_bytes = 1 << 30;
+		reports_kind(p)->exit_code = -1;
+		reports_kind(p)->signal = SIGKILL;
+		reports_kind(p)->oom_killed = true;
+		reports_kind(p)->oom_cgroup = "/job";
+		reports_kind(p)->oom_limit_bytes = 1 << 30;
 		p->totals.rss_peak_bytes = i == 1 ? 900 << 20 : 100 << 20;
 	}
 	judge(0, 0);
@@ -205,8 +205,8 @@ static void broken_pipe(void **state)
 	struct lake_process *p = reports_add(r, 0, "yes", "yes", 10, 100, 1);
 
 	(void)state;
-	p->exit_code = -1;
-	p->signal = SIGPIPE;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGPIPE;
 	judge(0, 0);
 	assert_int_equal(failures->n, 1);
 	assert_int_equal(failures->list[0].severity, FAILURE_INFO);
@@ -217,7 +217,7 @@ static void images(void **state)
 {
 	(void)state;
 	reports_add(r, 0, "env", "env x", 10, 500, 1);
-	reports_exec(r, 1, "x", "x", 20)->exit_code = 4;
+	reports_kind(reports_exec(r, 1, "x", "x", 20))->exit_code = 4;
 	judge(4, 0);
 	assert_int_equal(family->n, 2);
 	assert_int_equal(failures->n, 1);
@@ -229,10 +229,10 @@ static void images(void **state)
 static void damaged(void **state)
 {
 	(void)state;
-	reports_add(r, 0, "a", "a", 10, 500, 1)->exit_code = 1;
-	reports_add(r, 0, "b", "b", 20, 500, 1)->exit_code = 1;
-	reports_add(r, 0, "c", "c", 30, 500, 1)->exit_code = 1;
-	reports_add(r, 0, "d", "d", 40, 500, 1)->exit_code = 1;
+	reports_kind(reports_add(r, 0, "a", "a", 10, 500, 1))->exit_code = 1;
+	reports_kind(reports_add(r, 0, "b", "b", 20, 500, 1))->exit_code = 1;
+	reports_kind(reports_add(r, 0, "c", "c", 30, 500, 1))->exit_code = 1;
+	reports_kind(reports_add(r, 0, "d", "d", 40, 500, 1))->exit_code = 1;
 	r->report.processes[1].parent_upid = r->report.processes[2].upid;
 	r->report.processes[2].parent_upid = r->report.processes[1].upid;
 	r->report.processes[3].parent_upid = r->report.processes[3].upid;
@@ -243,6 +243,34 @@ static void damaged(void **state)
 	assert_int_equal(failures->processes, 4);
 	for (size_t m = 0; m < family->n; m++)
 		assert_true(family->members[m].parent == FAMILY_NONE || family->members[m].parent < m);
+}
+
+/* A clock was set back: the report has the images of a process in any order, the family in that of their numbers. */
+static void images_out_of_order(void **state)
+{
+	static const uint64_t numbers[] = { 2, 0, 3, 1, 1 };
+	const char *upid = NULL;
+	uint64_t last = 0;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		struct lake_process *p = reports_add(r, 0, "x", "x", 10 + i, 20 + i, 1);
+
+		p->image = numbers[i];
+		p->upid = upid = upid ? upid : p->upid;
+	}
+	judge(0, 0);
+	assert_int_equal(family->n, 2);
+	for (uint32_t i = family->members[1].first; i != FAMILY_NONE; i = family->next_image[i], n++) {
+		assert_int_equal(family->member_of[i], 1);
+		assert_true(r->report.processes[i].image >= last);
+		last = r->report.processes[i].image;
+		if (family->next_image[i] == FAMILY_NONE)
+			assert_int_equal(family->members[1].last, i);
+	}
+	assert_int_equal(n, 5);
+	assert_int_equal(last, 3);
 }
 
 static void nothing(void **state)
@@ -276,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(broken_pipe, setup, teardown),
 		cmocka_unit_test_setup_teardown(images, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(images_out_of_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing, setup, teardown),
 	};
 

@@ -256,8 +256,8 @@ static void test_report(void **state)
 		assert_true(r->processes[i - 1].start_ns <= r->processes[i].start_ns);
 	p = &r->processes[0];
 	assert_int_equal(p->pid, 204);
-	assert_false(p->execed);
-	assert_string_equal(p->state, "replaced");
+	assert_false(p->kind->execed);
+	assert_string_equal(p->kind->state, "replaced");
 	assert_string_equal(p->upid, "01234567-204-e8d4a510cc");
 	assert_string_equal(p->parent_upid, "01234567-999-e8990a4600");
 	assert_string_equal(r->tools[0].tool, "sort"); /* most CPU */
@@ -287,18 +287,19 @@ static void test_report(void **state)
 		p = &r->processes[i];
 		if (p->pid != 202)
 			continue;
-		assert_true(p->oom_killed && p->argv_cut && p->execed && !p->wrapper && p->last);
-		assert_int_equal(p->signal, 9);
-		assert_int_equal(p->exit_code, -1);
-		assert_int_equal(p->oom_limit_bytes, 123);
-		assert_string_equal(p->oom_cgroup, "/job");
+		assert_true(p->kind->oom_killed && p->argv_cut && p->kind->execed);
+		assert_true(!p->kind->wrapper && p->kind->last);
+		assert_int_equal(p->kind->signal, 9);
+		assert_int_equal(p->kind->exit_code, -1);
+		assert_int_equal(p->kind->oom_limit_bytes, 123);
+		assert_string_equal(p->kind->oom_cgroup, "/job");
 		assert_string_equal(p->argv[1], "--threads");
-		assert_int_equal(p->uid, 1000);
-		assert_string_equal(p->container, "");
-		assert_string_equal(p->container_name, "bwa");
-		assert_string_equal(p->container_image, "localhost/bwa:1");
-		assert_string_equal(p->pod, "align-7x2");
-		assert_null(p->name_space);
+		assert_int_equal(p->kind->uid, 1000);
+		assert_string_equal(p->kind->container, "");
+		assert_string_equal(p->in->container_name, "bwa");
+		assert_string_equal(p->in->container_image, "localhost/bwa:1");
+		assert_string_equal(p->in->pod, "align-7x2");
+		assert_null(p->in->name_space);
 	}
 	assert_int_equal(r->n_samples, 2);
 	assert_true(r->samples[0].start_ns < r->samples[1].start_ns);
@@ -456,7 +457,7 @@ static void test_tasks(void **state)
 	assert_int_equal(found->totals.rss_peak_bytes, UINT64_C(3) << 30);
 	assert_int_equal(found->failures, 0);
 	for (size_t i = 0; i < r->n_processes; i++)
-		if (strcmp(r->processes[i].task_id, found->task_id) == 0)
+		if (strcmp(r->processes[i].kind->task_id, found->task_id) == 0)
 			n_aligned += strcmp(r->processes[i].task, "align") == 0; /* as its task's record has it */
 	assert_int_equal(n_aligned, 7);
 	for (size_t i = 0; i < r->n_processes; i++)
@@ -786,7 +787,7 @@ static void test_facets(void **state)
 	for (size_t i = 0; i < 2; i++)
 		assert_true(p->facets[i].value == (strcmp(p->facets[i].name, "net.bytes.rx") == 0 ? 4096 : 0.75));
 	assert_int_equal(r->processes[1].n_facets, 0);
-	assert_int_equal(p->exit_code, -1); /* missing fields */
+	assert_int_equal(p->kind->exit_code, -1); /* missing fields */
 	assert_int_equal(p->start_ns, 0);
 	assert_int_equal(p->argv_cut, false);
 	assert_null(p->argv[0]);
@@ -1578,13 +1579,13 @@ static void check_copies(void)
 	assert_string_equal(r->losses[0].where, "kernel");
 	assert_string_equal(r->processes[0].argv[1], "--threads");
 	root = &r->processes[1];
-	assert_string_equal(root->tool, "visudo");
-	assert_int_equal(root->uid, 0);
+	assert_string_equal(root->kind->tool, "visudo");
+	assert_int_equal(root->kind->uid, 0);
 	assert_int_equal(root->totals.cpu_ns, 500 * MS);
 	assert_null(root->argv[0]);
-	assert_string_equal(root->exe, "");
-	assert_string_equal(root->filename, "");
-	assert_string_equal(root->cwd, "");
+	assert_string_equal(root->kind->exe, "");
+	assert_string_equal(root->kind->filename, "");
+	assert_string_equal(root->kind->cwd, "");
 	lake_report_free(r);
 	lake_close(l);
 

@@ -720,7 +720,7 @@ static void ask_report(struct lake *l, const void *arg, FILE *out)
 	assert_int_equal(report_json_print(r, out), 0);
 	assert_int_equal(report_print(r, out, &style), 0);
 	assert_int_equal(tune_history_read(l, r, NULL, &history, why, sizeof(why)), 0);
-	assert_int_equal(analysis_new_with(r, history.runs, NULL, 0, &a), 0);
+	assert_int_equal(analysis_new_with(r, NULL, history.runs, NULL, 0, &a), 0);
 	assert_int_equal(tune_json(r, a, &history, &(struct tune_price){ 0 }, out), 0);
 	assert_int_equal(tune_text(r, a, &history, &(struct tune_price){ 0 }, out, &style), 0);
 	fprintf(out, "%zu processes, %zu tasks, %zu tools, %zu samples, %zu posts, %zu losses\n", r->n_processes,
@@ -761,6 +761,75 @@ static void test_reports(void **state)
 	expect_report(RUN, "20 progress, 20 pressure, 20 links, 20 opens");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		expect_report(others[i].id, others[i].id);
+}
+
+/* A text of a run without its processes is the same, with arguments of few of them alone. */
+static void ask_few(struct lake *l, const void *arg, FILE *out)
+{
+	const struct paint_style style = { .width = 200, .tasks = true };
+	struct lake_report *r[2] = { NULL };
+	char *text[2] = { NULL };
+	size_t size, kept = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		FILE *to = open_memstream(&text[i], &size);
+
+		assert_non_null(to);
+		if (lake_report(l, arg, &r[i], why, sizeof(why)) != 0)
+			fail_msg("%s", why);
+		assert_int_equal(report_print(r[i], to, &style), 0);
+		fclose(to);
+		lake_few_arguments(l);
+	}
+	assert_string_equal(text[0], text[1]);
+	assert_int_equal(r[0]->n_processes, r[1]->n_processes);
+	for (size_t i = 0; i < r[0]->n_processes; i++) {
+		const struct lake_process *all = &r[0]->processes[i], *few = &r[1]->processes[i];
+		const bool keeps = all->kind->exit_code > 0 || all->kind->signal || lake_begins_task(all);
+
+		assert_string_equal(all->upid, few->upid);
+		assert_int_equal(few->argv_cut, keeps && all->argv_cut);
+		kept += keeps;
+		for (size_t k = 0; keeps && all->argv[k]; k++)
+			assert_string_equal(all->argv[k], few->argv[k]);
+		assert_true(keeps || !few->argv[0]);
+	}
+	fprintf(out, "%zu of %zu\n", kept, r[0]->n_processes);
+	for (size_t i = 0; i < 2; i++) {
+		free(text[i]);
+		lake_report_free(r[i]);
+	}
+}
+
+static void test_few_arguments(void **state)
+{
+	char *text;
+
+	(void)state;
+	clickhouse_need();
+	text = equal(RUN, ask_few, RUN);
+	assert_true(strncmp(text, "0 of", 4) != 0 && strstr(text, " of 1200\n") && strncmp(text, "1200", 4) != 0);
+	free(text);
+}
+
+static void test_begins_task(void **state)
+{
+	static const struct {
+		const char *id;
+		bool begins;
+	} ids[] = {
+		{ "4711-2f00.2", true }, { "4711-2f00.1", false }, { "471-2f00.2", false }, { "4711-2f00.2x", false },
+		{ "4711.2", false }, { "4711-", false }, { "", false }, { ".2", false }, { "-4711-1.2", false }, { "4711-1.", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		const struct lake_kind kind = { .task_id = ids[i].id };
+		const struct lake_process p = { .kind = &kind, .pid = 4711, .image = 2 };
+
+		if (lake_begins_task(&p) != ids[i].begins)
+			fail_msg("%s", ids[i].id);
+	}
 }
 
 /* ---- claims, and a bill -------------------------------------------------------------- */
@@ -1378,7 +1447,8 @@ static void test_exceptions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs),      cmocka_unit_test(test_reports), cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_runs),      cmocka_unit_test(test_reports), cmocka_unit_test(test_few_arguments),
+		cmocka_unit_test(test_begins_task), cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_audits),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_export),    cmocka_unit_test(test_usage), cmocka_unit_test(test_rollups),
 		cmocka_unit_test(test_commands),  cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),

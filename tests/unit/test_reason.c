@@ -51,22 +51,22 @@ static void exits(void **state)
 {
 	(void)state;
 	check("exit 0", "0", false);
-	p->exit_code = 2;
+	reports_kind(p)->exit_code = 2;
 	check("exit 2", "exit 2", true);
 	/* 126, 127 and 128 + n mean a shell's convention only below a shell */
-	p->exit_code = 127;
+	reports_kind(p)->exit_code = 127;
 	check("exit 127", "exit 127", true);
-	p->exit_code = 137;
+	reports_kind(p)->exit_code = 137;
 	check("exit 137", "exit 137", true);
-	p->exe = "/bin/bash";
+	reports_kind(p)->exe = "/bin/bash";
 	check("exit 137 (128 + SIGKILL)", "exit 137", true);
-	p->exit_code = 127;
+	reports_kind(p)->exit_code = 127;
 	check("exit 127 (command not found)", "exit 127", true);
-	p->exit_code = 126;
+	reports_kind(p)->exit_code = 126;
 	check("exit 126 (found, but cannot be executed)", "exit 126", true);
-	p->exit_code = 128;
+	reports_kind(p)->exit_code = 128;
 	check("exit 128", "exit 128", true);
-	p->exit_code = 255;
+	reports_kind(p)->exit_code = 255;
 	check("exit 255", "exit 255", true);
 }
 
@@ -80,10 +80,10 @@ static void timed_out(void **state)
 	static const char *const cut[] = { "timeout", "-k", NULL };
 
 	(void)state;
-	p->exit_code = 124;
+	reports_kind(p)->exit_code = 124;
 	check("exit 124", "exit 124", true); /* another program's own status */
-	p->exe = "/usr/bin/timeout";
-	p->wrapper = true;
+	reports_kind(p)->exe = "/usr/bin/timeout";
+	reports_kind(p)->wrapper = true;
 	for (size_t i = 0; i < sizeof(argvs) / sizeof(argvs[0]); i++) {
 		p->argv = argvs[i];
 		check("exit 124: timed out (timeout 30m)", "exit 124", true);
@@ -92,73 +92,73 @@ static void timed_out(void **state)
 	check("exit 124: timed out", "exit 124", true);
 	p->argv = NULL;
 	check("exit 124: timed out", "exit 124", true);
-	p->exe = "/bin/busybox";
+	reports_kind(p)->exe = "/bin/busybox";
 	p->argv = argvs[0];
 	check("exit 124: timed out (timeout 30m)", "exit 124", true);
-	p->exe = "/usr/bin/timeout";
-	p->exit_code = 125;
+	reports_kind(p)->exe = "/usr/bin/timeout";
+	reports_kind(p)->exit_code = 125;
 	check("exit 125 (timeout or its command failed)", "exit 125", true);
-	p->exit_code = 126;
+	reports_kind(p)->exit_code = 126;
 	check("exit 126 (found, but cannot be executed)", "exit 126", true);
-	p->exit_code = 127;
+	reports_kind(p)->exit_code = 127;
 	check("exit 127 (command not found)", "exit 127", true);
-	p->exit_code = 137;
+	reports_kind(p)->exit_code = 137;
 	check("exit 137 (128 + SIGKILL)", "exit 137", true);
 }
 
 static void killed(void **state)
 {
 	(void)state;
-	p->exit_code = -1;
-	p->signal = SIGSEGV;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGSEGV;
 	check("killed by SIGSEGV", "SIGSEGV", true);
-	p->core_dumped = true;
+	reports_kind(p)->core_dumped = true;
 	check("killed by SIGSEGV (core dumped)", "SIGSEGV core", true);
-	p->signal = SIGABRT;
+	reports_kind(p)->signal = SIGABRT;
 	check("killed by SIGABRT (aborted itself, core dumped)", "SIGABRT core", true);
-	p->core_dumped = false;
-	p->signal = SIGINT;
+	reports_kind(p)->core_dumped = false;
+	reports_kind(p)->signal = SIGINT;
 	check("killed by SIGINT (interrupted)", "SIGINT", true);
-	p->signal = SIGKILL;
+	reports_kind(p)->signal = SIGKILL;
 	check("killed by SIGKILL", "SIGKILL", true);
-	p->signal = 42;
+	reports_kind(p)->signal = 42;
 	check("killed by signal 42", "signal 42", true);
-	p->signal = UINT32_MAX;
+	reports_kind(p)->signal = UINT32_MAX;
 	check("killed by signal 4294967295", "signal 4294967295", true);
 }
 
 static void out_of_memory(void **state)
 {
 	(void)state;
-	p->exit_code = -1;
-	p->signal = SIGKILL;
-	p->oom_killed = true;
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->signal = SIGKILL;
+	reports_kind(p)->oom_killed = true;
 	check("killed by SIGKILL: the host ran out of memory", "OOM", true);
-	p->oom_cgroup = "/batch/job\n7";
-	p->oom_limit_bytes = UINT64_C(1) << 30;
-	p->oom_peak_bytes = UINT64_C(1) << 30;
+	reports_kind(p)->oom_cgroup = "/batch/job\n7";
+	reports_kind(p)->oom_limit_bytes = UINT64_C(1) << 30;
+	reports_kind(p)->oom_peak_bytes = UINT64_C(1) << 30;
 	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, peak 1.00 GiB", "OOM", true);
-	p->oom_peak_bytes = 0;
-	p->oom_usage_bytes = UINT64_C(1023) << 20;
+	reports_kind(p)->oom_peak_bytes = 0;
+	reports_kind(p)->oom_usage_bytes = UINT64_C(1023) << 20;
 	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, in use 1.00 GiB", "OOM",
 	      true);
-	p->oom_usage_bytes = 0;
+	reports_kind(p)->oom_usage_bytes = 0;
 	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB", "OOM", true);
 }
 
 static void not_ended(void **state)
 {
 	(void)state;
-	p->exit_code = -1;
-	p->state = "running";
+	reports_kind(p)->exit_code = -1;
+	reports_kind(p)->state = "running";
 	check("still running", "running", false);
-	p->state = "replaced";
+	reports_kind(p)->state = "replaced";
 	check("replaced by its next image", "exec", false);
-	p->state = "lost";
+	reports_kind(p)->state = "lost";
 	check("its end was not seen", "lost", false);
-	p->state = "zombie";
+	reports_kind(p)->state = "zombie";
 	check("zombie", "zombie", false);
-	p->exit_code = 3; /* its status is known: its parent has only not waited for it */
+	reports_kind(p)->exit_code = 3; /* its status is known: its parent has only not waited for it */
 	check("exit 3", "zombie", true);
 }
 
@@ -189,14 +189,14 @@ static void names(void **state)
 {
 	(void)state;
 	assert_string_equal(reason_name(p), "tool");
-	p->wrapper = true; /* its record has the tool of the wrapped command */
-	p->exe = "/usr/bin/nice";
+	reports_kind(p)->wrapper = true; /* its record has the tool of the wrapped command */
+	reports_kind(p)->exe = "/usr/bin/nice";
 	assert_string_equal(reason_name(p), "nice");
-	p->exe = "";
-	p->comm = "nice";
+	reports_kind(p)->exe = "";
+	reports_kind(p)->comm = "nice";
 	assert_string_equal(reason_name(p), "nice");
-	p->comm = "";
-	p->tool = "";
+	reports_kind(p)->comm = "";
+	reports_kind(p)->tool = "";
 	assert_string_equal(reason_name(p), "(unknown)");
 }
 

@@ -20,14 +20,14 @@ static struct reports *run(void)
 	struct lake_process *p;
 	struct lake_task *t;
 
-	reports_add(r, 0, "snakemake", "snakemake", 0, 1000, 10)->scopes = "cron > snakemake";
+	reports_kind(reports_add(r, 0, "snakemake", "snakemake", 0, 1000, 10))->scopes = "cron > snakemake";
 	p = reports_add(r, 0, "sh", "sh", 100, 100, 1);
-	p->execed = false; /* a fork that an exec replaced at once */
-	p->state = "replaced";
+	reports_kind(p)->execed = false; /* a fork that an exec replaced at once */
+	reports_kind(p)->state = "replaced";
 	p = reports_add(r, 0, "gzip", "gzip x", 100, 400, 20);
 	p->task = "sort";
-	p->step = "xargs: gzip";
-	p->scopes = "cron > snakemake > xargs";
+	reports_kind(p)->step = "xargs: gzip";
+	reports_kind(p)->scopes = "cron > snakemake > xargs";
 	t = reports_task(r, "sort", 100, 500, 20);
 	t->sample = "s1\n";
 	t->attempt = 2;

@@ -273,11 +273,11 @@ static void stacks(void **state)
 	reports_add(r, 0, "sh", "sh flow", 0, 100, 5);
 	p = reports_add(r, 0, "bash", "bash -c x", 10, 90, 1);
 	p->task = "align";
-	p->task_id = "1-a.0";
+	reports_kind(p)->task_id = "1-a.0";
 	for (int i = 0; i < 2; i++) { /* the same stack: one line */
 		p = reports_add(r, 1, "a;b\n1 2", "x", 20, 80, 3);
 		p->task = "align";
-		p->task_id = "1-a.0";
+		reports_kind(p)->task_id = "1-a.0";
 	}
 	reports_finish(r, 100, 0, 0);
 	assert_int_equal(flame_print(&r->report, FLAME_CPU, f), 0);

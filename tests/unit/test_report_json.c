@@ -449,7 +449,7 @@ static void approx(void **state)
 	json_t *json;
 
 	(void)state;
-	p->approx = APPROX_SPLIT | APPROX_COUNTERS | APPROX_END | APPROX_RSS_PEAK |
+	reports_kind(p)->approx = APPROX_SPLIT | APPROX_COUNTERS | APPROX_END | APPROX_RSS_PEAK |
 		    APPROX_THREADS | APPROX_START | APPROX_EXEC | APPROX_ENVIRON | APPROX_FACETS;
 	p->facets = facets;
 	p->n_facets = 2;
