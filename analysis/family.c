@@ -42,7 +42,7 @@ static uint32_t find(const struct making *m, const char *upid)
 
 /*
  * Adds an image to the chain of its process, by number.  Until the members have numbers, member_of[] of a first image
- * is the last one.
+ * is the last one, and of any other FAMILY_NONE.
  */
 static void chain(struct making *m, uint32_t image)
 {
@@ -60,6 +60,7 @@ static void chain(struct making *m, uint32_t image)
 	}
 	first--;
 	before = f->member_of[first];
+	f->member_of[image] = FAMILY_NONE;
 	if (processes[before].image <= p->image) { /* the report is by start, then image: almost always */
 		f->next_image[before] = image;
 		f->member_of[first] = image;
@@ -68,7 +69,8 @@ static void chain(struct making *m, uint32_t image)
 	if (processes[first].image > p->image) {
 		*place = image + 1;
 		f->next_image[image] = first;
-		f->member_of[image] = f->member_of[first];
+		f->member_of[image] = before;
+		f->member_of[first] = FAMILY_NONE;
 		return;
 	}
 	for (before = first; processes[f->next_image[before]].image <= p->image; before = f->next_image[before])
@@ -86,9 +88,7 @@ static void group(struct making *making)
 	for (uint32_t i = 0; i < n; i++)
 		chain(making, i);
 	for (uint32_t i = 0; i < n; i++) {
-		const char *upid = f->report->processes[i].upid;
-
-		if (*upid && *place_of(making, upid) != i + 1)
+		if (f->member_of[i] == FAMILY_NONE)
 			continue;
 		f->members[f->n++] = (struct family_member){ .first = i,
 							     .last = f->member_of[i],
@@ -106,11 +106,16 @@ static void group(struct making *making)
 static void relate(const struct making *making)
 {
 	struct family *f = making->f;
+	const char *last = NULL; /* lake/processes.c has the parent's text once for processes that begin in a row */
+	uint32_t p = FAMILY_NONE;
 
 	for (uint32_t i = 0; i < f->n; i++) {
 		struct family_member *m = &f->members[i], *parent;
-		uint32_t p = find(making, f->report->processes[m->first].parent_upid);
+		const char *upid = f->report->processes[m->first].parent_upid;
 
+		if (upid != last)
+			p = find(making, upid);
+		last = upid;
 		if (p == FAMILY_NONE || p >= i)
 			continue;
 		parent = &f->members[p];
