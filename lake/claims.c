@@ -28,19 +28,19 @@ static const struct lake_question parts[] = {
 		.sqlite = "SELECT r.run, r.boot_id, '', sum(s.rss_bytes / 1024 * (s.interval_ns / 1000000) / 1000) FROM run r "
 			  "JOIN sample s ON s.run = r.id WHERE " LIVED " GROUP BY r.id",
 		.clickhouse = "SELECT run, boot_id, '', sum(intDiv(intDiv(rss_bytes, 1024) * intDiv(interval_ns, 1000000), "
-			      "1000)) FROM sample FINAL WHERE " LIVED_CLICKHOUSE " GROUP BY run, boot_id",
+			      "1000)) FROM sample FINAL PREWHERE " LIVED_CLICKHOUSE " GROUP BY run, boot_id",
 	},
 	[LAKE_PART_GPU] = {
 		.sqlite = "SELECT r.run, r.boot_id, '', sum(f.value) FROM run r JOIN proc p ON p.run = r.id JOIN proc_facet f ON "
 			  "f.proc = p.id WHERE f.name = (SELECT id FROM dict WHERE s = 'gpu.busy_ns') AND EXISTS (SELECT 1 FROM "
 			  "dict WHERE s = 'gpu.busy_ns') AND " LIVED " GROUP BY r.id",
 		.clickhouse = "SELECT run, boot_id, '', sum(visitParamExtractUInt(extra, 'gpu.busy_ns')) AS busy FROM proc FINAL "
-			      "WHERE extra LIKE '%\"gpu.busy_ns\":%' AND " LIVED_CLICKHOUSE " GROUP BY run, boot_id",
+			      "PREWHERE " LIVED_CLICKHOUSE " WHERE extra LIKE '%\"gpu.busy_ns\":%' GROUP BY run, boot_id",
 	},
 	[LAKE_PART_TOOL] = {
 		.sqlite = "SELECT r.run, r.boot_id, d.s, sum(t.cpu_ns) FROM run r JOIN rollup_run_tool t ON t.run = r.id JOIN dict "
 			  "d ON d.id = t.tool WHERE " LIVED " GROUP BY r.id, t.tool",
-		.clickhouse = "SELECT run, boot_id, tool, " LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL WHERE " LIVED_CLICKHOUSE
+		.clickhouse = "SELECT run, boot_id, tool, " LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL PREWHERE " LIVED_CLICKHOUSE
 			      " GROUP BY run, boot_id, tool",
 	},
 	[LAKE_PART_LABEL] = {
@@ -48,7 +48,7 @@ static const struct lake_question parts[] = {
 			  "LEFT JOIN proc_facet f ON f.proc = p.id AND f.name = (SELECT id FROM dict WHERE s = 'labels') WHERE "
 			  LIVED " GROUP BY r.id, f.value",
 		.clickhouse = "SELECT run, boot_id, arrayStringConcat(labels, ' ') AS label, "
-			      LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL WHERE " LIVED_CLICKHOUSE " GROUP BY run, boot_id, label",
+			      LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM proc FINAL PREWHERE " LIVED_CLICKHOUSE " GROUP BY run, boot_id, label",
 	},
 };
 
@@ -60,7 +60,7 @@ static const struct lake_question parts[] = {
 static const struct lake_question tasks = {
 	.sqlite = "SELECT " TASK_COLUMNS("r.") " FROM run r JOIN task t ON t.run = r.id WHERE " LIVED,
 	.clickhouse = "SELECT run, boot_id, task, task_id, job, start_ns, end_ns, cpu_ns, rss_peak_bytes, inner_runs, " RESERVED_COLUMNS
-		      " FROM task FINAL WHERE " LIVED_CLICKHOUSE,
+		      " FROM task FINAL PREWHERE " LIVED_CLICKHOUSE,
 };
 
 /*
@@ -83,7 +83,7 @@ static const struct lake_question tasks = {
 			  " GROUP BY " BUCKET,                                                                         \
 		.clickhouse = "SELECT host, boot_id, " sum_ ", min(time_ns - " UINT("interval_ns") "), max(time_ns), sum("  \
 			      UINT("interval_ns") "), count(), sum(visitParamExtractInt(fields, 'amount')) FROM record "   \
-			      "FINAL WHERE stream = 'ledger' AND " IN_TIME " AND run = '' AND " LEDGER_LIKE(item_)         \
+			      "FINAL PREWHERE stream = 'ledger' AND " IN_TIME " AND run = '' WHERE " LEDGER_LIKE(item_)    \
 			      " GROUP BY host, boot_id, " BUCKET_CLICKHOUSE,                                           \
 	}
 #define OF_SENSOR(sum_, stream_, like_)                                                                                \
@@ -92,8 +92,8 @@ static const struct lake_question tasks = {
 			  " * 1000 AS INTEGER)) FROM record WHERE stream = (SELECT id FROM dict WHERE s = '" stream_       \
 			  "') AND " IN_TIME " AND (" like_ ") AND " NUMBER("hw.energy") " > 0 GROUP BY " BUCKET,           \
 		.clickhouse = "SELECT host, boot_id, " sum_ ", min(time_ns), max(time_ns), 0, count(), sum(toInt64("       \
-			      MILLI("hw.energy") ")) FROM record FINAL WHERE stream = '" stream_ "' AND " IN_TIME          \
-			      " AND (" like_ ") AND visitParamExtractFloat(fields, 'hw.energy') > 0 GROUP BY host, "      \
+			      MILLI("hw.energy") ")) FROM record FINAL PREWHERE stream = '" stream_ "' AND " IN_TIME       \
+			      " WHERE (" like_ ") AND visitParamExtractFloat(fields, 'hw.energy') > 0 GROUP BY host, "      \
 			      "boot_id, " BUCKET_CLICKHOUSE,                                                           \
 	}
 /* RAPL counts a package, and the memory beside it; its other domains are parts of a package, or the whole machine. */
@@ -109,7 +109,7 @@ static const struct lake_question sums[] = {
 static const struct lake_question machines = {
 	.sqlite = "SELECT " HOST ", fields FROM record WHERE stream = (SELECT id FROM dict WHERE s = 'host.identity') AND "
 		  "time_ns < ?2 ORDER BY time_ns DESC, fields DESC LIMIT 1",
-	.clickhouse = "SELECT host, '', fields FROM record FINAL WHERE stream = 'host.identity' AND time_ns < ?2 "
+	.clickhouse = "SELECT host, '', fields FROM record FINAL PREWHERE stream = 'host.identity' AND time_ns < ?2 "
 		      "ORDER BY host, time_ns DESC, fields DESC LIMIT 1 BY host",
 };
 

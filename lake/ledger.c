@@ -11,7 +11,7 @@
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT r.fields FROM record r JOIN dict d ON d.id = r.stream WHERE r.run = ?1 AND d.s = 'ledger'",
-	.clickhouse = "SELECT fields FROM record FINAL WHERE stream = 'ledger' AND run = ?2 AND boot_id = ?3",
+	.clickhouse = "SELECT fields FROM record FINAL PREWHERE stream = 'ledger' AND run = ?2 WHERE boot_id = ?3",
 };
 
 static const char *text_of(const json_t *fields, const char *key, struct arena *a)

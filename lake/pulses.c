@@ -27,7 +27,7 @@ static const struct lake_question of_live = {
 	.clickhouse =
 		"SELECT run, boot_id, start_ns, intDiv(sum(interval_ns), count()), " LAKE_SUM_CLICKHOUSE("cpu_ns") ", "
 		LAKE_SUM_CLICKHOUSE("read_bytes + write_bytes") ", sum(processes), argMax(tool, rss_bytes), max(rss_bytes) FROM sample FINAL "
-		"WHERE start_ns BETWEEN ?1 AND ?2 AND (run, boot_id) IN (SELECT run, boot_id FROM run FINAL WHERE "
+		"PREWHERE start_ns BETWEEN ?1 AND ?2 WHERE (run, boot_id) IN (SELECT run, boot_id FROM run FINAL WHERE "
 		"end_ns = 0 AND engine = '' AND origin NOT IN ('session', 'shell') AND state = 'running' AND "
 		"(?5 OR host = ?3)) GROUP BY run, boot_id, start_ns",
 };

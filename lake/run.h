@@ -35,7 +35,7 @@ bool lake_contained_read(const struct lake_rows *, int column, struct arena *, s
 	"(origin = 'shell' AND (SELECT total(cpu_ns) FROM rollup_run t WHERE t.run = r.id) < 1000000000)"
 /* which_: a condition that the asked runs fulfil: only their processes are summed up, and other jobs count as small. */
 #define LAKE_RUN_SMALL_CLICKHOUSE(which_)                                                                         \
-	"(origin = 'shell' AND run NOT IN (SELECT run FROM proc FINAL WHERE run IN (SELECT run FROM run WHERE "     \
+	"(origin = 'shell' AND run NOT IN (SELECT run FROM proc FINAL PREWHERE run IN (SELECT run FROM run WHERE "     \
 	"origin = 'shell' AND " which_ ") GROUP BY run HAVING sum(cpu_ns) >= 1000000000))"
 
 #endif

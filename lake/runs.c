@@ -131,7 +131,7 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 		     LAKE_SUM_CLICKHOUSE("wchar_bytes") " AS sum6, "
 		     LAKE_SUM_CLICKHOUSE("read_bytes") " AS sum7, "
 		     LAKE_SUM_CLICKHOUSE("write_bytes") " AS sum8, "
-		     "max(rss_peak_bytes) AS sum9 FROM proc FINAL WHERE run IN (SELECT run %s) GROUP BY run, boot_id) AS s "
+		     "max(rss_peak_bytes) AS sum9 FROM proc FINAL PREWHERE run IN (SELECT run %s) GROUP BY run, boot_id) AS s "
 		     "USING (run, boot_id) ORDER BY start_ns DESC, run DESC",
 		     chosen, chosen) < 0)
 		sql = NULL;

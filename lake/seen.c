@@ -48,7 +48,7 @@ static const struct lake_question last_of_run = {
 	.sqlite =
 		"SELECT d.s, p.end_ns FROM proc p JOIN dict d ON d.id = p.tool WHERE p.run = (SELECT id FROM run WHERE "
 		"run = ?1) AND p.wrapper = 0 AND p.end_ns BETWEEN 1 AND ?3 ORDER BY p.end_ns DESC, p.cpu_ns DESC, d.s LIMIT 1",
-	.clickhouse = "SELECT tool, end_ns FROM proc FINAL WHERE run = ?1 AND boot_id = ?2 AND wrapper = 0 AND "
+	.clickhouse = "SELECT tool, end_ns FROM proc FINAL PREWHERE run = ?1 WHERE boot_id = ?2 AND wrapper = 0 AND "
 		      "end_ns BETWEEN 1 AND ?3 ORDER BY end_ns DESC, cpu_ns DESC, tool LIMIT 1",
 };
 
@@ -107,8 +107,8 @@ static const struct lake_question of_gpus = {
 	.sqlite = "SELECT upid, time_ns, fields, 0 FROM record WHERE stream = (SELECT id FROM dict WHERE s = "
 		  "'process.sample') AND time_ns BETWEEN ?2 AND ?3 AND substr(upid, 1, length(?1)) = ?1 AND "
 		  "fields LIKE '%\"gpu.held_ns\":%' ORDER BY time_ns, upid, fields LIMIT " SEEN_MOST,
-	.clickhouse = "SELECT upid, time_ns, fields, 0 FROM record FINAL WHERE stream = 'process.sample' AND "
-		      "time_ns BETWEEN ?2 AND ?3 AND substring(upid, 1, length(?1)) = ?1 AND "
+	.clickhouse = "SELECT upid, time_ns, fields, 0 FROM record FINAL PREWHERE stream = 'process.sample' AND "
+		      "time_ns BETWEEN ?2 AND ?3 WHERE substring(upid, 1, length(?1)) = ?1 AND "
 		      "position(fields, '\"gpu.held_ns\":') > 0 ORDER BY time_ns, upid, fields LIMIT " SEEN_MOST,
 };
 

@@ -374,15 +374,15 @@ static int add_connection(struct reading *in, const struct lake_rows *s)
 	{                                                                                                              \
 		.sqlite = "SELECT upid, time_ns, fields FROM record WHERE run = ?1 AND stream = "                      \
 			  "(SELECT id FROM dict WHERE s = '" stream_ "')",                                              \
-		.clickhouse = "SELECT upid, time_ns, fields FROM record FINAL WHERE stream = '" stream_ "' AND "       \
-			      "run = ?2 AND boot_id = ?3",                                                            \
+		.clickhouse = "SELECT upid, time_ns, fields FROM record FINAL PREWHERE stream = '" stream_ "' AND "    \
+			      "run = ?2 WHERE boot_id = ?3",                                                          \
 	}
 #define OF_HOST(columns_, stream_)                                                                                     \
 	{                                                                                                              \
 		.sqlite = "SELECT " columns_ " FROM record WHERE time_ns BETWEEN ?4 AND ?5 AND stream = "              \
 			  "(SELECT id FROM dict WHERE s = '" stream_ "')",                                              \
-		.clickhouse = "SELECT " columns_ " FROM record FINAL WHERE stream = '" stream_ "' AND "                \
-			      "time_ns BETWEEN ?4 AND ?5 AND boot_id = ?3",                                           \
+		.clickhouse = "SELECT " columns_ " FROM record FINAL PREWHERE stream = '" stream_ "' AND "             \
+			      "time_ns BETWEEN ?4 AND ?5 WHERE boot_id = ?3",                                         \
 	}
 
 static int read_stream(struct reading *in, const struct lake_question *question,

@@ -398,7 +398,7 @@ static const struct lake_question of_left = {
 	.clickhouse =
 		"SELECT run, boot_id, tool, min(start_ns), max(start_ns + interval_ns), max(processes), max(rss_bytes), "
 		LAKE_SUM_CLICKHOUSE("cpu_ns") " FROM (SELECT run, boot_id, tool, start_ns, interval_ns, processes, rss_bytes, cpu_ns FROM "
-		"sample FINAL WHERE run != '' AND processes > 0 AND start_ns BETWEEN ?1 AND ?2) AS s ALL INNER JOIN "
+		"sample FINAL PREWHERE run != '' AND start_ns BETWEEN ?1 AND ?2 WHERE processes > 0) AS s ALL INNER JOIN "
 		"(SELECT run, boot_id, end_ns FROM run FINAL WHERE end_ns > 0 AND start_ns < ?2 AND (?5 OR host = ?3)) AS r "
 		"USING (run, boot_id) WHERE start_ns > end_ns GROUP BY run, boot_id, tool",
 };

@@ -93,7 +93,6 @@ class Server:
         words = [str(n) for n in (runs, processes, days, large)]
         subprocess.run([os.path.join(BIN, "fill_clickhouse"), *words, "url=http://127.0.0.1:%d" % self.server.port,
                         "database=skep"], check=True)
-        first = self.rows("SELECT min(start_ns) FROM run")[0][0]
         for table in "proc", "task", "run":
             columns = self.server.ask("SELECT name FROM system.columns WHERE database = 'skep' AND table = '%s' AND "
                                       "default_kind != 'ALIAS'" % table).split()
@@ -102,8 +101,9 @@ class Server:
                 back = copy * days * 86400 * 10**9
                 new = {"start_ns": "toUInt64(start_ns - %d)" % back, "end_ns": "toUInt64(end_ns - %d)" % back,
                        "run": "concat('%c', substring(run, 2))" % (ord("a") + copy - 1), "uid": "generateUUIDv4()"}
-                self.server.ask("INSERT INTO skep.%s (%s) SELECT %s FROM skep.%s FINAL WHERE start_ns >= %s" % (
-                    table, ", ".join(columns), ", ".join(new.get(c, c) for c in columns), table, first))
+                # fill_clickhouse's own runs begin with a digit
+                self.server.ask("INSERT INTO skep.%s (%s) SELECT %s FROM skep.%s FINAL WHERE run < 'a'" % (
+                    table, ", ".join(columns), ", ".join(new.get(c, c) for c in columns), table))
             now = int(self.rows("SELECT count() FROM %s FINAL" % table)[0][0])
             if now != rows * copies:
                 raise SystemExit("questions.py: the server has %d rows in %s, not %d" % (now, table, rows * copies))
