@@ -233,7 +233,7 @@ static int group_images(struct answer *a, size_t *ret_n, size_t **ret_first)
 	if (!err)
 		err = answer_group(of, r->n_processes, n, &a->by_task, ret_first);
 	free(of);
-	*ret_n = n;
+	*ret_n = err ? 0 : n;
 	return err;
 }
 

@@ -101,7 +101,7 @@ static struct reports *report_of(const struct execution *e, size_t n)
 		struct lake_task *t = reports_task(r, "step", i, i + ms, ms);
 
 		p->task = t->task;
-		p->task_id = t->task_id;
+		reports_kind(p)->task_id = t->task_id;
 		p->totals.rss_peak_bytes = (uint64_t)e[i].peak;
 		t->totals.rss_peak_bytes = (uint64_t)e[i].peak;
 		t->totals.rchar_bytes = (uint64_t)e[i].input;

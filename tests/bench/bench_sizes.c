@@ -46,7 +46,7 @@ static double by_skep(const struct lesson *l)
 		struct lake_task *t = reports_task(r, "step", i, i + 1000, 900);
 
 		p->task = t->task;
-		p->task_id = t->task_id;
+		reports_kind(p)->task_id = t->task_id;
 		p->totals.rss_peak_bytes = t->totals.rss_peak_bytes = (uint64_t)l->sorted[i];
 		p->totals.run_delay_ns = t->totals.run_delay_ns = 0;
 	}
