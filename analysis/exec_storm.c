@@ -48,7 +48,8 @@ static int find(struct analysis *a, const struct finding_kind *kind, const doubl
 	f.process = parent;
 	f.evidence = finding_text("%zu programs lived for less than %.0f ms each and took %.0f %% of the run's CPU time; %s%s%s",
 				  f.n, thresholds[LIFETIME] * 1e3, f.value * 100, parent ? "most were started by " : "",
-				  !parent ? "" : parent->kind->wrapper ? parent->kind->comm : parent->kind->tool, /* xargs is called like its command */
+				  /* the tool of xargs is the command that xargs starts */
+				  !parent ? "" : parent->kind->wrapper ? parent->kind->comm : parent->kind->tool,
 				  parent ? "" : "their parents are not known");
 	f.advice = finding_text("give one process many inputs (xargs -n, a shell's builtins, a loop inside of the program)");
 	return finding_add_take(a, &f);

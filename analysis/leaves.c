@@ -61,10 +61,11 @@ int analysis_leaves_find(struct analysis *a)
 		a->leaf[i] = true;
 	for (size_t i = 0; i < r->n_processes; i++) { /* by start */
 		const uint32_t parent = f->members[f->member_of[i]].parent;
-		uint32_t image = parent;
+		uint32_t image;
 
-		if (parent != FAMILY_NONE)
-			image = image_at(f, &now[parent], r->processes[i].start_ns);
+		if (parent == FAMILY_NONE)
+			continue;
+		image = image_at(f, &now[parent], r->processes[i].start_ns);
 		if (image != FAMILY_NONE)
 			a->leaf[image] = false;
 	}

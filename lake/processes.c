@@ -52,7 +52,7 @@ static const char *parent_of(struct answer *a, const char *boot, uint64_t pid, u
 	return a->parent.upid;
 }
 
-/* Reads a process's kind, and of its own values those that the table of kinds has, from a column on. */
+/* Reads, from a column on, what the table of kinds has of a process: the kind, and the process's task and image. */
 static int read_kind(struct answer *a, const struct lake_rows *s, int at, struct lake_kind *k, struct lake_process *p,
 		     int64_t *ret_tool)
 {

@@ -24,7 +24,7 @@ struct lake_value {
  * One question in the words of both back ends: the same columns in the same order, the same values.
  *
  * To ClickHouse, conditions on columns of the table's key stand in PREWHERE: with FINAL, a server reads every column of
- * the rows that WHERE then leaves out (18.16: 40 times as long for one run among a million rows).  Rows that FINAL
+ * the rows that WHERE then leaves out (18.16: 40 times as long for a run that a million rows lack).  Rows that FINAL
  * merges have one key, so they pass together or fail together.  Other columns may differ between them: they stay in
  * WHERE.
  */

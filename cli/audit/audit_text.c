@@ -36,7 +36,8 @@ static void print_image(const struct paint *p, const struct lake_process *image)
 		print_command(p, image->argv, image->argv_cut);
 	else
 		print_safe(p, "", image->kind->comm);
-	fprintf(p->out, "  (pid %" PRIu64 ", parent %" PRIu64 ", uid %" PRIu64, image->pid, image->ppid, image->kind->uid);
+	fprintf(p->out, "  (pid %" PRIu64 ", parent %" PRIu64 ", uid %" PRIu64, image->pid, image->ppid,
+		image->kind->uid);
 	print_safe(p, ", ", image->kind->exe);
 	print_safe(p, ", in ", image->kind->cwd);
 	print_safe(p, ", task ", image->task);

@@ -123,7 +123,8 @@ static bool is_fork(const struct lake_process *p)
 /* How a process ended is in the record of its last image, if it did end. */
 static bool has_exit(const struct lake_process *p)
 {
-	return p->kind->last && p->end_ns && strcmp(p->kind->state, "running") != 0 && strcmp(p->kind->state, "replaced") != 0;
+	return p->kind->last && p->end_ns && strcmp(p->kind->state, "running") != 0 &&
+	       strcmp(p->kind->state, "replaced") != 0;
 }
 
 static enum entry_kind connection_kind(const struct lake_connection *c)

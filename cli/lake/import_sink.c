@@ -341,6 +341,12 @@ static int add_process(struct sending *x, const struct lake_process *from)
 		.filename = str(from->kind->filename),
 		.cwd = str(from->kind->cwd),
 		.cgroup = str(from->kind->cgroup),
+		.container = str(from->kind->container),
+		.container_name = str(from->in->container_name),
+		.container_image = str(from->in->container_image),
+		.pod = str(from->in->pod),
+		.name_space = str(from->in->name_space),
+		.unit = str(from->kind->unit),
 		.uid = from->kind->uid,
 		.gid = from->kind->gid,
 		.session = from->kind->session,
@@ -375,10 +381,6 @@ static int add_process(struct sending *x, const struct lake_process *from)
 		.cancelled_write_bytes = from->totals.cancelled_write_bytes,
 		.threads_peak = from->totals.threads,
 	};
-	CONTAINED(r, &((struct lake_contained){ .container = from->kind->container, .unit = from->kind->unit,
-						.container_name = from->in->container_name,
-						.container_image = from->in->container_image, .pod = from->in->pod,
-						.name_space = from->in->name_space }));
 	if (list_of(x, from->argv, from->argv_cut, &r->argv) != 0 ||
 	    list_of(x, from->in->labels, false, &r->labels) != 0)
 		return -ENOMEM;

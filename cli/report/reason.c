@@ -158,7 +158,8 @@ static char *oom_text(const struct lake_process *p, bool unicode)
 			text = NULL;
 		return text;
 	}
-	cgroup = text_safe(*p->kind->oom_cgroup ? p->kind->oom_cgroup : *p->kind->cgroup ? p->kind->cgroup : "(unknown)", unicode);
+	cgroup = text_safe(*p->kind->oom_cgroup ? p->kind->oom_cgroup : *p->kind->cgroup ? p->kind->cgroup : "(unknown)",
+			   unicode);
 	if (!cgroup)
 		return NULL;
 	if (asprintf(&text, "killed by %s: out of memory in cgroup %s%s%s%s%s", killed, cgroup,
@@ -227,7 +228,8 @@ char *reason_short(const struct lake_process *p)
 		n = asprintf(&text, "%s%s", reason_signal(p->kind->signal, name), p->kind->core_dumped ? " core" : "");
 	else if (strcmp(p->kind->state, "replaced") == 0)
 		n = asprintf(&text, "exec");
-	else if (strcmp(p->kind->state, "running") == 0 || strcmp(p->kind->state, "zombie") == 0 || p->kind->exit_code < 0)
+	else if (strcmp(p->kind->state, "running") == 0 || strcmp(p->kind->state, "zombie") == 0 ||
+		 p->kind->exit_code < 0)
 		n = asprintf(&text, "%s",
 			     strcmp(p->kind->state, "running") == 0  ? "running"
 			     : strcmp(p->kind->state, "zombie") == 0 ? "zombie"

@@ -33,7 +33,8 @@ static json_t *process_json(const struct lake_process *p)
 {
 	return json_pack("{s:I, s:I, s:o, s:o, s:s, s:o, s:s}", "pid", (json_int_t)p->pid, "image",
 			 (json_int_t)p->image, "tool", json_out_string(p->kind->tool), "task", json_out_string(p->task),
-			 "task_id", p->kind->task_id, "step", json_out_string(p->kind->step), "scopes", p->kind->scopes);
+			 "task_id", p->kind->task_id, "step", json_out_string(p->kind->step), "scopes",
+			 p->kind->scopes);
 }
 
 json_t *recognized_json(const struct lake_report *r)

@@ -230,7 +230,7 @@ static void free_stream(void *arg)
 }
 
 /*
- * Browsers accept zstd over TLS, and from an address of their own machine, such as that of ssh -L.  No browser gives
+ * Browsers accept zstd over TLS, and from an address of their own machine, such as the end of ssh -L.  No browser gives
  * zstd a weight ("zstd;q=0.5"), so such a header does not count.
  */
 static bool takes_zstd(const char *accept)

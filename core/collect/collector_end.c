@@ -131,8 +131,8 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 /*
  * Reads what the probes have about all runs that are ending.  A flush may be a pass over all sockets and cgroups of the
  * host: each end causes one at its begin, one with each sweep for which it asks, and one when all figures have arrived.
- * In every other turn the life-cycle probes read their rings, and the other probes emit what they have about ended
- * processes.
+ * In every other turn the life-cycle probes read their rings, and each other probe emits its figures of processes that
+ * have ended.
  * Returns whether it has flushed all probes.
  */
 static bool read_for_endings(struct collector *c)

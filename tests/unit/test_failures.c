@@ -245,7 +245,7 @@ static void damaged(void **state)
 		assert_true(family->members[m].parent == FAMILY_NONE || family->members[m].parent < m);
 }
 
-/* A clock was set back: the report has the images of a process in any order, the family in that of their numbers. */
+/* Someone set a clock back: the report has a process's images in any order, and the family sorts them by number. */
 static void images_out_of_order(void **state)
 {
 	static const uint64_t numbers[] = { 2, 0, 3, 1, 1 };
