@@ -81,12 +81,14 @@ void lake_network_know(struct lake_report *); /* ledger.c: after the ledger and 
 int lake_losses_read(struct lake *, struct answer *, unsigned month);
 /* Reads each loss from the run's start until its end, or until `to` if that is later; by time, then place. */
 int lake_losses_each(struct lake *, struct answer *, unsigned month, uint64_t to);
+/* What a report has: all; what lake_audit() gives; what lake_reports() gives. */
+enum answer_parts { ANSWER_ALL, ANSWER_AUDIT, ANSWER_EARLIER };
 /*
- * report.c: reads the run of a key.  audit: what lake_audit() gives; losses_to: as for lake_losses_each(), 0: without
- * losses.  0; or -errno, with the reason in why.
+ * report.c: reads the run of a key.  losses_to: as for lake_losses_each(), 0: not each loss.  0; or -errno, with the
+ * reason in why.
  */
-int lake_report_of_key(struct lake *, const struct lake_key *, bool audit, uint64_t losses_to, struct lake_why *,
-		       struct lake_report **ret);
+int lake_report_of_key(struct lake *, const struct lake_key *, enum answer_parts, uint64_t losses_to,
+		       struct lake_why *, struct lake_report **ret);
 /* tasks.c: adds the processes to their tasks, adds tasks that have no record, and sorts all.  0 or -errno. */
 int lake_tasks_sum(struct answer *);
 int lake_sum_up(struct answer *); /* sums.c: the run's totals and the tools, after all others; sorts a->extra */

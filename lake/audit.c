@@ -169,10 +169,10 @@ static int read_all(struct reading *in, const struct lake_key *key, struct lake_
 		lake_say(in->why, "out of memory");
 		return -ENOMEM;
 	}
-	err = lake_report_of_key(in->lake, key, true, last_end(in), in->why, &audit->runs[0]);
+	err = lake_report_of_key(in->lake, key, ANSWER_AUDIT, last_end(in), in->why, &audit->runs[0]);
 	audit->n = !err;
 	for (size_t i = 0; !err && i < in->n_found; i++) {
-		err = lake_report_of_key(in->lake, &in->children[in->found[i]].key, true, 0, in->why,
+		err = lake_report_of_key(in->lake, &in->children[in->found[i]].key, ANSWER_AUDIT, 0, in->why,
 					 &audit->runs[audit->n]);
 		audit->n += !err;
 	}

@@ -350,7 +350,7 @@ int lake_file_open(struct lake *l, unsigned number, struct lake_why *why, struct
 	lake_say(why, "out of memory");
 	if (l->server) {
 		*ret = (struct lake_file){ .server = l->server, .path = strdup(l->path), .why = why,
-					    .saturated = &l->saturated };
+					    .saturated = &l->saturated, .batch = l->batch };
 		return ret->path ? 0 : -ENOMEM;
 	}
 	f.path = lake_file_path(l, number);

@@ -25,6 +25,7 @@ struct lake {
 	char **unread; /* lake_unread() */
 	bool saturated; /* lake_is_saturated() */
 	bool few_arguments; /* lake_few_arguments() */
+	struct lake_batch *batch; /* of a server: while lake_reports() reads its runs; else NULL */
 };
 
 /* The caller's buffer for the reason of a failure. */
@@ -43,6 +44,7 @@ struct lake_file {
 	struct lake_why *why; /* borrowed */
 	bool copy;            /* a copy (lake/copy.h): its processes are in proc_flat */
 	bool *saturated;      /* of its lake */
+	struct lake_batch *batch; /* as of its lake */
 };
 
 /* The caller frees it; NULL: no memory. */
@@ -83,6 +85,7 @@ struct lake_key {
 	unsigned month;            /* the number of its file */
 	int64_t row;               /* of the table run: SQLite */
 	const char *run, *boot_id; /* ClickHouse; in the arena of lake_run_find */
+	size_t nth;                /* in the lake's batch, from 1 on */
 };
 
 /* Finds the run that `which` names; see lake_report.  uid: only among this user's; NULL: any. */

@@ -37,7 +37,7 @@ static const char *const no_argv[] = { NULL };
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " PROC_COLUMNS " FROM proc_flat WHERE run = ?1 ORDER BY id", /* in a copy */
-	.clickhouse = "SELECT " PROC_COLUMNS_CLICKHOUSE " FROM proc FINAL PREWHERE run = ?2 WHERE boot_id = ?3",
+	LAKE_OF_RUN(PROC_COLUMNS_CLICKHOUSE, "proc"),
 };
 
 /* Many processes in a row have the same parent: they share the text. */

@@ -8,6 +8,13 @@
 #include "lake/answer.h"
 #include "lake/run.h"
 
+/* The lake had it a moment ago. */
+static int is_gone(const struct lake_file *f)
+{
+	lake_say(f->why, "%s: the run was removed just now, to keep the lake within its bounds", f->path);
+	return -ENOENT;
+}
+
 static int read_run(struct answer *a, const struct lake_key *key)
 {
 	struct lake_rows rows = { 0 };
@@ -20,7 +27,7 @@ static int read_run(struct answer *a, const struct lake_key *key)
 	if (err > 0)
 		err = lake_run_read(&rows, &a->arena, &row, &a->report.run);
 	else if (err == 0)
-		err = lake_file_error(a->file, SQLITE_CORRUPT); /* lake_run_find saw it */
+		err = is_gone(a->file);
 	if (!err)
 		err = lake_rows_finish(&rows);
 	lake_rows_close(&rows);
@@ -28,15 +35,15 @@ static int read_run(struct answer *a, const struct lake_key *key)
 }
 
 /* Reads the rest of a report, without which an audit does. */
-static int read_rest(struct lake *l, struct answer *a, const struct lake_key *run)
+static int read_rest(struct lake *l, struct answer *a, const struct lake_key *run, bool all)
 {
 	int err = lake_tasks_read(a->file, run, &a->arena, &a->report);
 
 	if (!err)
 		err = lake_samples_read(a, run);
-	if (!err)
+	if (!err && all)
 		err = lake_ledger_read(a, run);
-	if (!err)
+	if (!err && all)
 		err = lake_losses_read(l, a, run->month);
 	if (!err) {
 		lake_network_know(&a->report);
@@ -44,11 +51,11 @@ static int read_rest(struct lake *l, struct answer *a, const struct lake_key *ru
 	}
 	if (!err)
 		err = lake_tasks_sum(a);
-	return err ? err : lake_streams_read(l, a, run);
+	return err || !all ? err : lake_streams_read(l, a, run);
 }
 
-int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, uint64_t losses_to, struct lake_why *why,
-		       struct lake_report **ret)
+int lake_report_of_key(struct lake *l, const struct lake_key *run, enum answer_parts parts, uint64_t losses_to,
+		       struct lake_why *why, struct lake_report **ret)
 {
 	struct lake_file f = { 0 };
 	struct answer *a = calloc(1, sizeof(*a));
@@ -62,14 +69,15 @@ int lake_report_of_key(struct lake *l, const struct lake_key *run, bool audit, u
 	if (err)
 		goto out;
 	a->file = &f;
-	a->few_arguments = l->few_arguments && !audit;
+	a->few_arguments = l->few_arguments && parts == ANSWER_ALL;
 	err = names_init(&a->names, &f, &a->arena);
 	if (!err)
 		err = read_run(a, run);
 	if (!err)
 		err = lake_processes_read(a, run);
 	if (!err)
-		err = audit ? lake_streams_audit(a, run) : read_rest(l, a, run);
+		err = parts == ANSWER_AUDIT ? lake_streams_audit(a, run)
+					  : read_rest(l, a, run, parts == ANSWER_ALL);
 	if (!err && losses_to)
 		err = lake_losses_each(l, a, run->month, losses_to);
 out:
@@ -99,7 +107,7 @@ int lake_report(struct lake *l, const char *which, struct lake_report **ret, cha
 	int err = lake_run_find(l, which, NULL, &why, &arena, &run);
 
 	if (!err)
-		err = lake_report_of_key(l, &run, false, 0, &why, ret);
+		err = lake_report_of_key(l, &run, ANSWER_ALL, 0, &why, ret);
 	arena_free(&arena);
 	return err;
 }

@@ -4,6 +4,7 @@
  */
 #include "lake/rows.h"
 
+#include "lake/batch.h"
 #include "lake/saturate.h"
 #include "lake/server.h"
 
@@ -33,6 +34,10 @@ int lake_rows_of_run(struct lake_file *f, const struct lake_question *q, const s
 {
 	const struct lake_value values[] = { LAKE_NUMBER(key->row), LAKE_TEXT(key->run), LAKE_TEXT(key->boot_id) };
 
+	if (f->batch && q->clickhouse_runs) {
+		*ret = (struct lake_rows){ .file = f };
+		return lake_batch_rows(f->batch, f, q, key, &ret->clickhouse);
+	}
 	return lake_rows_open(f, q, values, 3, ret);
 }
 

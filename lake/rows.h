@@ -11,14 +11,16 @@ struct server_rows;
 
 /* A value for ?1, ?2, ... of a question. */
 struct lake_value {
-	enum { LAKE_V_NULL, LAKE_V_NUMBER, LAKE_V_TEXT } type;
-	int64_t number;
-	const char *text; /* borrowed until the cursor is closed */
+	enum { LAKE_V_NULL, LAKE_V_NUMBER, LAKE_V_TEXT, LAKE_V_TEXTS } type;
+	int64_t number;          /* TEXTS: how many */
+	const char *text;        /* borrowed until the cursor is closed */
+	const char *const *list; /* the same; ClickHouse alone */
 };
 
 #define LAKE_NUMBER(n_) ((struct lake_value){ .type = LAKE_V_NUMBER, .number = (int64_t)(n_) })
 /* NULL: SQL's NULL. */
 #define LAKE_TEXT(s_) ((struct lake_value){ .type = LAKE_V_TEXT, .text = (s_) })
+#define LAKE_TEXTS(list_, n_) ((struct lake_value){ .type = LAKE_V_TEXTS, .number = (n_), .list = (list_) })
 
 /*
  * One question in the words of both back ends: the same columns in the same order, the same values.
@@ -30,7 +32,17 @@ struct lake_value {
  */
 struct lake_question {
 	const char *sqlite, *clickhouse;
+	const char *clickhouse_runs; /* of LAKE_OF_RUN(); NULL: the question is about one run at a time */
 };
+
+/*
+ * ClickHouse's words for what a table has of one run, and of several: then the last column is the run's place in the
+ * list, from 1 on.
+ */
+#define LAKE_OF_RUN(columns_, table_)                                                                             \
+	.clickhouse = "SELECT " columns_ " FROM " table_ " FINAL PREWHERE run = ?2 WHERE boot_id = ?3",           \
+	.clickhouse_runs = "SELECT " columns_ ", indexOf([?3], concat(run, ' ', boot_id)) AS nth FROM " table_     \
+			   " FINAL PREWHERE run IN (?2) WHERE nth > 0"
 
 /* A list in ClickHouse as SQLite has it: "a\0b\0". */
 #define LAKE_LIST(column_) "arrayStringConcat(arrayMap(x -> concat(x, '\\0'), " column_ "))"
@@ -47,7 +59,10 @@ struct lake_rows {
  */
 int lake_rows_open(struct lake_file *, const struct lake_question *, const struct lake_value *, size_t n,
 		   struct lake_rows *ret);
-/* The same about a run. ?1: its row in SQLite; ?2, ?3: its id and boot id. */
+/*
+ * The same about a run. ?1: its row in SQLite; ?2, ?3: its id and boot id.  A file of a batch asks for all runs of the
+ * batch at once, and keeps the rows until each of them asks for its own.
+ */
 int lake_rows_of_run(struct lake_file *, const struct lake_question *, const struct lake_key *, struct lake_rows *ret);
 /* Moves to the next row. 1; 0: there is none, and the answer is whole; -errno with the reason. */
 int lake_rows_next(struct lake_rows *);

@@ -81,5 +81,5 @@ void lake_run_memory(struct lake_run *r)
 
 const struct lake_question lake_run_of_key = {
 	.sqlite = "SELECT " LAKE_RUN_COLUMNS " FROM run WHERE id = ?1",
-	.clickhouse = "SELECT " LAKE_RUN_COLUMNS_CLICKHOUSE " FROM run FINAL PREWHERE run = ?2 WHERE boot_id = ?3",
+	LAKE_OF_RUN(LAKE_RUN_COLUMNS_CLICKHOUSE, "run"),
 };

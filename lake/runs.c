@@ -104,9 +104,11 @@ static char *matching_clickhouse(const struct lake_runs_query *q)
 		snprintf(limit, sizeof(limit), "LIMIT %zu", q->limit);
 	if (q->alive_ns)
 		snprintf(alive, sizeof(alive), " AND (end_ns = 0 OR end_ns > %" PRIu64 ")", q->alive_ns);
+	/* the order of the table task has runs, not jobs: the runs of the job's tasks are looked for without FINAL */
 	if (asprintf(&asked, "start_ns BETWEEN ?5 AND ?6%s%s%s%s%s%s%s%s", q->engine ? " AND engine = ?1" : "",
 		     q->pipeline ? " AND pipeline = ?2" : "",
-		     q->job ? " AND (job = ?3 OR (boot_id, run) IN (SELECT boot_id, run FROM task FINAL WHERE job = ?3))"
+		     q->job ? " AND (job = ?3 OR (boot_id, run) IN (SELECT boot_id, run FROM task FINAL "
+			      "PREWHERE run IN (SELECT run FROM task WHERE job = ?3) WHERE job = ?3))"
 			    : "",
 		     q->uid ? " AND uid_user = ?4" : "", q->host ? " AND host = ?9" : "",
 		     q->within ? " AND parent_run = ?8" : "", alive, outcomes[q->outcome]) < 0)

@@ -12,7 +12,7 @@
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM sample WHERE run = ?1",
-	.clickhouse = "SELECT " COLUMNS " FROM sample FINAL PREWHERE run = ?2 WHERE boot_id = ?3",
+	LAKE_OF_RUN(COLUMNS, "sample"),
 };
 
 static int read_sample(struct answer *a, const struct lake_rows *rows, struct lake_sample *ret)

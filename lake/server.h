@@ -19,6 +19,12 @@ struct server_rows;
 /* Asks.  The text has the values as ?1, ?2, ...; why: borrowed until the cursor is closed. 0 or -errno. */
 int server_rows_open(struct server *, struct lake_why *, const char *sql, const struct lake_value *, size_t n,
 		     struct server_rows **ret);
+/* The bytes of all rows that are left, valid until the cursor is closed; each row ends with a newline. 0 or -errno. */
+int server_rows_rest(struct server_rows *, const char **ret, size_t *ret_n);
+/* A cursor over such bytes, which it frees, also when it fails.  NULL: no memory. 0 or -errno. */
+int server_rows_of(struct server *, struct lake_why *, char *bytes, size_t n, struct server_rows **ret);
+/* For a strange row, which may be the beginning of an exception: says why, in the server's words if it sent any. -errno. */
+int server_rows_strange(struct server_rows *, const char *cause);
 /* Moves to the next row. 1; 0: the answer is whole; -errno: also when a value of the last row was no number. */
 int server_rows_next(struct server_rows *);
 struct server_rows *server_rows_close(struct server_rows *);

@@ -36,17 +36,27 @@ static int nomem(struct server_rows *r)
 
 /* ---- the question ------------------------------------------------------------------ */
 
+static void put_text(FILE *out, const char *text)
+{
+	fputc('\'', out);
+	for (; *text; text++)
+		fprintf(out, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+	fputc('\'', out);
+}
+
 static void put_value(FILE *out, const struct lake_value *v)
 {
 	if (v->type == LAKE_V_NUMBER) {
 		fprintf(out, "%lld", (long long)v->number);
+	} else if (v->type == LAKE_V_TEXTS) {
+		for (int64_t i = 0; i < v->number; i++) {
+			fputs(i ? ", " : "", out);
+			put_text(out, v->list[i]);
+		}
 	} else if (v->type == LAKE_V_NULL || !v->text) {
 		fputs("NULL", out);
 	} else {
-		fputc('\'', out);
-		for (const char *c = v->text; *c; c++)
-			fprintf(out, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
-		fputc('\'', out);
+		put_text(out, v->text);
 	}
 }
 
@@ -100,6 +110,20 @@ int server_rows_open(struct server *s, struct lake_why *why, const char *sql, co
 	return 0;
 }
 
+int server_rows_of(struct server *s, struct lake_why *why, char *bytes, size_t n, struct server_rows **ret)
+{
+	struct server_rows *r = bytes ? calloc(1, sizeof(*r)) : NULL;
+
+	if (!r) {
+		free(bytes);
+		lake_say(why, "out of memory");
+		return -ENOMEM;
+	}
+	*r = (struct server_rows){ .server = s, .why = why, .bytes = bytes, .n = n, .room = n };
+	*ret = r;
+	return 0;
+}
+
 struct server_rows *server_rows_close(struct server_rows *r)
 {
 	if (!r)
@@ -120,7 +144,7 @@ static int more(struct server_rows *r)
 	const char *bytes = NULL;
 	char cause[1024], *grown;
 	size_t n = 0, room = r->room ? r->room : 65536;
-	int err = lake_http_read(r->reply, &bytes, &n, cause, sizeof(cause));
+	int err = r->reply ? lake_http_read(r->reply, &bytes, &n, cause, sizeof(cause)) : 0;
 
 	if (err < 0)
 		return server_error(r->server, r->why, err, cause);
@@ -143,6 +167,19 @@ static int more(struct server_rows *r)
 	memcpy(r->bytes + r->n, bytes, n);
 	r->n += n;
 	return 1;
+}
+
+int server_rows_rest(struct server_rows *r, const char **ret, size_t *ret_n)
+{
+	int err;
+
+	while ((err = more(r)) > 0)
+		;
+	if (!err && r->n > r->at && r->bytes[r->n - 1] != '\n')
+		err = server_error(r->server, r->why, -EPIPE, "its answer ends in the middle of a row");
+	*ret = r->bytes + r->at;
+	*ret_n = r->n - r->at;
+	return err;
 }
 
 static char unescaped(char c)
@@ -191,8 +228,7 @@ static int split(struct server_rows *r, char *row, char *end)
 	}
 }
 
-/* A strange row may be the beginning of an exception: reads to the end, where the server's words are. */
-static int strange(struct server_rows *r, const char *cause)
+int server_rows_strange(struct server_rows *r, const char *cause)
 {
 	int err;
 
@@ -210,7 +246,7 @@ int server_rows_next(struct server_rows *r)
 	int err;
 
 	if (r->bad)
-		return strange(r, "its answer has a text where a number belongs");
+		return server_rows_strange(r, "its answer has a text where a number belongs");
 	while (!(end = r->n > r->at + seen ? memchr(r->bytes + r->at + seen, '\n', r->n - r->at - seen) : NULL)) {
 		seen = r->n - r->at;
 		err = more(r);
@@ -226,7 +262,7 @@ int server_rows_next(struct server_rows *r)
 	if (err)
 		return err;
 	if (r->n_rows++ && r->n_cells != had)
-		return strange(r, "its answer has a row with other columns than the first");
+		return server_rows_strange(r, "its answer has a row with other columns than the first");
 	return 1;
 }
 

@@ -74,7 +74,7 @@ static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",
-	.clickhouse = "SELECT " COLUMNS " FROM task FINAL PREWHERE run = ?2 WHERE boot_id = ?3",
+	LAKE_OF_RUN(COLUMNS, "task"),
 };
 
 int lake_tasks_read(struct lake_file *f, const struct lake_key *run, struct arena *a, struct lake_report *r)

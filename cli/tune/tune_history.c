@@ -3,6 +3,7 @@
  * cli/tune/tune_history.c - reads the earlier runs of a run's pipeline.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/skep.h"
@@ -40,24 +41,50 @@ static bool is_same_work(const struct lake_run *run, const struct lake_run *othe
 	return strcmp(run->name, other->name) == 0 && (named || strcmp(run->cwd, other->cwd) == 0);
 }
 
-static int add_run(struct lake *lake, const struct lake_run *run, struct engine_names *names, struct tune_history *h)
-{
-	struct lake_report *report = NULL;
-	char why[512] = "";
-	int rc = lake_report(lake, run->id, &report, why, sizeof(why));
+struct reading {
+	struct tune_history *history;
+	struct engine_names *names;
+};
 
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc) {
+static int add_run(void *arg, const struct lake_run *run, struct lake_report *report, const char *why)
+{
+	struct reading *in = arg;
+	int rc;
+
+	if (!report) {
 		skep_say("tune", "without the earlier run %s: %s", run->id, why);
-		h->left_out++;
+		in->history->left_out++;
 		return 0;
 	}
-	engine_names_reuse(names, report);
-	rc = analysis_history_add(h->runs, report);
-	h->n += rc == 0;
-	lake_report_free(report);
+	engine_names_reuse(in->names, report);
+	rc = analysis_history_add(in->history->runs, report);
+	in->history->n += rc == 0;
 	return rc;
+}
+
+/* Chooses the newest runs that are the same work, within the limits.  0 or -ENOMEM; the caller frees the list. */
+static int choose(const struct lake_report *r, const struct lake_runs *runs, struct tune_history *h,
+		  const struct lake_run ***ret, size_t *ret_n)
+{
+	const bool by_name = is_default_pipeline(r);
+	const struct lake_run **chosen = calloc(runs->n + 1, sizeof(*chosen));
+	uint64_t processes = 0;
+	size_t n = 0;
+
+	if (!chosen)
+		return -ENOMEM;
+	for (size_t i = 0; i < runs->n; i++) {
+		if (!is_same_work(&r->run, &runs->runs[i], by_name))
+			continue;
+		processes += runs->runs[i].totals.images;
+		if (n == RUNS_MOST || processes > PROCESSES_MOST)
+			h->left_out++;
+		else
+			chosen[n++] = &runs->runs[i];
+	}
+	*ret = chosen;
+	*ret_n = n;
+	return 0;
 }
 
 int tune_history_read(struct lake *lake, const struct lake_report *r, struct engine_names *names,
@@ -67,25 +94,21 @@ int tune_history_read(struct lake *lake, const struct lake_report *r, struct eng
 					       .engine = *r->run.engine ? r->run.engine : NULL,
 					       .pipeline = r->run.pipeline,
 					       .until_ns = r->run.start_ns };
-	const bool by_name = is_default_pipeline(r);
 	struct tune_history h = { .runs = analysis_history_new() };
+	const struct lake_run **chosen = NULL;
 	struct lake_runs *runs = NULL;
-	uint64_t processes = 0;
+	size_t n = 0;
 	int rc = h.runs ? 0 : -ENOMEM;
 
 	snprintf(why, why_size, "out of memory");
 	if (rc == 0 && strcmp(r->run.origin, "session") != 0 && r->run.start_ns)
 		rc = lake_runs(lake, &query, &runs, why, why_size);
-	for (size_t i = 0; rc == 0 && runs && i < runs->n; i++) {
-		if (!is_same_work(&r->run, &runs->runs[i], by_name))
-			continue;
-		processes += runs->runs[i].totals.images;
-		if (h.n >= RUNS_MOST || processes > PROCESSES_MOST)
-			h.left_out++;
-		else
-			rc = add_run(lake, &runs->runs[i], names, &h);
-	}
+	if (rc == 0 && runs)
+		rc = choose(r, runs, &h, &chosen, &n);
+	if (rc == 0)
+		rc = lake_reports(lake, chosen, n, add_run, &(struct reading){ &h, names });
 	h.more = runs && runs->n == LISTED_MOST;
+	free(chosen);
 	lake_runs_free(runs);
 	if (rc)
 		analysis_history_free(h.runs);

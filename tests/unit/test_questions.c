@@ -764,6 +764,99 @@ static void test_reports(void **state)
 }
 
 /* A text of a run without its processes is the same, with arguments of few of them alone. */
+static void print_parts(const struct lake_report *r, FILE *out)
+{
+	fprintf(out, "%s %s %s %" PRIu64 " %" PRIu64 "\n", r->run.id, r->run.boot_id, r->run.pipeline,
+		r->run.totals.processes, r->run.totals.cpu_ns);
+	for (size_t i = 0; i < r->n_processes; i++) {
+		const struct lake_process *p = &r->processes[i];
+
+		fprintf(out, "%s %" PRIu64 " %s %s %s %s %" PRIu64 " %" PRIu64, p->upid, p->image, p->kind->tool, p->task,
+			p->argv[0] ? p->argv[0] : "", p->in->container_name ? p->in->container_name : "",
+			p->totals.cpu_ns, p->totals.states[LAKE_IOWAIT]);
+		for (size_t k = 0; k < p->n_facets; k++)
+			fprintf(out, " %s %g", p->facets[k].name, p->facets[k].value);
+		fputs("\n", out);
+	}
+	for (size_t i = 0; i < r->n_tasks; i++)
+		fprintf(out, "%s %s %zu %" PRIu64 " %" PRIu64 "\n", r->tasks[i].task_id, r->tasks[i].task, r->tasks[i].n_images,
+			r->tasks[i].totals.cpu_ns, r->tasks[i].requested_memory_bytes);
+	for (size_t i = 0; i < r->n_tools; i++)
+		fprintf(out, "%s %" PRIu64 " %g\n", r->tools[i].tool, r->tools[i].wall_ns, r->tools[i].cores_peak);
+	for (size_t i = 0; i < r->n_samples; i++)
+		fprintf(out, "%s %" PRIu64 "\n", r->samples[i].tool, r->samples[i].start_ns);
+}
+
+struct taking {
+	FILE *out;
+	size_t n, most; /* take() refuses more */
+};
+
+static int take(void *arg, const struct lake_run *run, struct lake_report *r, const char *text)
+{
+	struct taking *in = arg;
+
+	if (in->n++ == in->most)
+		return -E2BIG;
+	if (r)
+		print_parts(r, in->out);
+	else
+		fprintf(in->out, "without %s: %s\n", run->id, text);
+	return 0;
+}
+
+/* Several runs at once, then each by itself. */
+static void ask_several(struct lake *l, const void *arg, FILE *out)
+{
+	const struct lake_runs_query all = { .sessions = true };
+	struct lake_run gone = { .id = "gone", .boot_id = "boot" };
+	const struct lake_run **list;
+	struct lake_runs *runs = NULL;
+	char *text[2];
+	size_t size;
+	FILE *to;
+
+	(void)arg;
+	assert_int_equal(lake_runs(l, &all, &runs, why, sizeof(why)), 0);
+	assert_true(runs->n > 5);
+	list = calloc(runs->n + 1, sizeof(*list));
+	assert_non_null(list);
+	for (size_t i = 0; i < runs->n; i++) /* the oldest first */
+		list[i] = &runs->runs[runs->n - 1 - i];
+	to = open_memstream(&text[0], &size);
+	assert_int_equal(lake_reports(l, list, runs->n, take, &(struct taking){ to, 0, SIZE_MAX }), 0);
+	assert_int_equal(fclose(to), 0);
+	to = open_memstream(&text[1], &size);
+	for (size_t i = 0; i < runs->n; i++) {
+		struct lake_report *r = NULL;
+
+		assert_int_equal(lake_report(l, list[i]->id, &r, why, sizeof(why)), 0);
+		print_parts(r, to);
+		lake_report_free(r);
+	}
+	assert_int_equal(fclose(to), 0);
+	assert_string_equal(text[0], text[1]);
+	fputs(text[0], out);
+	free(text[0]);
+	free(text[1]);
+	list[runs->n] = &gone;
+	to = open_memstream(&text[0], &size);
+	assert_int_equal(lake_reports(l, list + runs->n - 2, 3, take, &(struct taking){ to, 0, SIZE_MAX }), 0);
+	assert_int_equal(lake_reports(l, list, runs->n, take, &(struct taking){ to, 0, 2 }), -E2BIG);
+	assert_int_equal(fclose(to), 0);
+	assert_non_null(strstr(text[0], "without gone: "));
+	free(text[0]);
+	free(list);
+	lake_runs_free(runs);
+}
+
+static void test_several(void **state)
+{
+	(void)state;
+	clickhouse_need();
+	free(equal("several runs", ask_several, NULL));
+}
+
 static void ask_few(struct lake *l, const void *arg, FILE *out)
 {
 	const struct paint_style style = { .width = 200, .tasks = true };
@@ -1417,6 +1510,43 @@ static void test_strange_servers(void **state)
 	expect_no_lake(fake_address, -ECONNREFUSED, "is the server running");
 }
 
+/* A server that fails is not asked about the runs that are left. */
+static void test_reports_of_strange_servers(void **state)
+{
+	static const struct {
+		const char *answers[3], *want;
+	} cases[] = {
+		{ { OUR_TABLES, "HTTP/1.1 500 x\r\nContent-Length: 45\r\nConnection: close\r\n\r\n"
+				"Code: 241, e.displayText() = DB::Exception: x" }, "max_memory_usage" },
+		{ { OUR_TABLES, ANSWER("6", "0\tb\t3\n") }, "a run that was not asked for" },
+		{ { OUR_TABLES, ANSWER("6", "0\tb\tx\n") }, "a run that was not asked for" },
+		{ { OUR_TABLES, ANSWER("2", "1\n") }, "a run that was not asked for" },
+		{ { OUR_TABLES, ANSWER("5", "0\tb\t1") }, "in the middle of a row" },
+		{ { OUR_TABLES, ANSWER("6", "0\tb\t1\n") }, "a text where a number belongs" },
+		{ { OUR_TABLES }, "the server has sent nothing for 1 s" },
+	};
+	const struct lake_run one = { .id = "a", .boot_id = "b" }, two = { .id = "c\t'", .boot_id = "" };
+	const struct lake_run *const list[] = { &one, &two };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct lake *l = NULL;
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		begin_fake(cases[i].answers);
+		assert_int_equal(lake_open(fake_address, &l, why, sizeof(why)), 0);
+		assert_int_equal(lake_reports(l, list, 2, take, &(struct taking){ out, 0, SIZE_MAX }), 0);
+		end_fake();
+		lake_close(l);
+		assert_int_equal(fclose(out), 0);
+		if (!strstr(text, "without a: ") || !strstr(text, "without c\t': ") || !strstr(text, cases[i].want))
+			fail_msg("case %zu: expected '%s', got %s", i, cases[i].want, text);
+		free(text);
+	}
+}
+
 /* The words of an exception in a row are a process's arguments; at the end of an answer they are an exception. */
 static void test_exceptions(void **state)
 {
@@ -1447,12 +1577,14 @@ static void test_exceptions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs),      cmocka_unit_test(test_reports), cmocka_unit_test(test_few_arguments),
+		cmocka_unit_test(test_runs),      cmocka_unit_test(test_reports), cmocka_unit_test(test_several),
+		cmocka_unit_test(test_few_arguments),
 		cmocka_unit_test(test_begins_task), cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_audits),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_export),    cmocka_unit_test(test_usage), cmocka_unit_test(test_rollups),
 		cmocka_unit_test(test_commands),  cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_strange_servers), cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_strange_servers), cmocka_unit_test(test_reports_of_strange_servers),
+		cmocka_unit_test(test_exceptions),
 	};
 
 	return cmocka_run_group_tests(tests, fill, clean);
