@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/family.h"
+#include "lake/order.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
@@ -68,14 +69,6 @@ void analysis_set_times(struct analysis *);
 const struct analysis_group *analysis_past_group(const struct analysis_past *, const char *name);
 /* Computes what to ask for, from this run and the history. 0 or -ENOMEM. */
 int analysis_size_group(const struct analysis *, struct analysis_group *);
-
-/* At this time a sum changes: of peaks of memory, of cores in use. */
-struct analysis_edge {
-	uint64_t ns;
-	double change;
-};
-void analysis_edges_sort(struct analysis_edge *, size_t n); /* by time; at one time what ends is before what begins */
-double analysis_most_at_once(struct analysis_edge *, size_t n); /* the largest sum at any time; sorts them */
 
 /* Adds the times of a process without children; end_ns: the end of one that runs. */
 void analysis_waits_add(struct analysis_waits *, const struct lake_process *, uint64_t end_ns);

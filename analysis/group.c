@@ -41,46 +41,28 @@ static bool has_failed(const struct lake_task *t)
 
 /* ---- figures of the processes ------------------------------------------------ */
 
-static int edge_by_time(const void *a, const void *b)
-{
-	const struct analysis_edge *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->change > y->change) - (x->change < y->change);
-}
-
-void analysis_edges_sort(struct analysis_edge *edges, size_t n)
-{
-	if (n)
-		qsort(edges, n, sizeof(*edges), edge_by_time);
-}
-
-double analysis_most_at_once(struct analysis_edge *edges, size_t n)
-{
-	double now = 0, most = 0;
-
-	analysis_edges_sort(edges, n);
-	for (size_t i = 0; i < n; i++) {
-		now += edges[i].change;
-		most = now > most ? now : most;
-	}
-	return most;
-}
-
 /* The image's own peak; 0: only an upper bound is known, such as the pages that a fork shares with a large parent. */
 static double memory_of(const struct lake_process *p)
 {
 	return p->kind->approx & LAKE_APPROX_RSS_PEAK ? 0 : (double)p->totals.rss_peak_bytes;
 }
 
+/* What the images of a run are looked up by, and room for the figures of one task. */
+struct work {
+	const struct lake_sample **samples; /* by tool, then time */
+	struct lake_edge *edges;
+	void *scratch; /* as large */
+	char *shares; /* by task of the report: it shares its request with others */
+	size_t n_samples;
+};
+
 /*
  * The largest sum of the peaks of processes that ran at one moment: at least what the task held, and more if their
  * peaks were at different times.  A task of one process: its peak.
  */
-static double concurrent_memory(const struct lake_report *r, const uint32_t *images, size_t n,
-				struct analysis_edge *edges)
+static double concurrent_memory(const struct lake_report *r, const struct work *w, const uint32_t *images, size_t n)
 {
+	struct lake_edge *edges = w->edges;
 	size_t n_edges = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -88,31 +70,12 @@ static double concurrent_memory(const struct lake_report *r, const uint32_t *ima
 
 		if (!p->start_ns || p->end_ns <= p->start_ns || memory_of(p) <= 0)
 			continue;
-		edges[n_edges++] = (struct analysis_edge){ p->start_ns, memory_of(p) };
-		edges[n_edges++] = (struct analysis_edge){ p->end_ns, -memory_of(p) };
+		edges[n_edges++] = (struct lake_edge){ p->start_ns, memory_of(p) };
+		edges[n_edges++] = (struct lake_edge){ p->end_ns, -memory_of(p) };
 	}
-	return analysis_most_at_once(edges, n_edges);
+	lake_edges_sort(edges, n_edges, w->scratch);
+	return lake_edges_most(edges, n_edges);
 }
-
-struct phase {
-	double cores, ns;
-};
-
-static int phase_by_cores(const void *a, const void *b)
-{
-	const struct phase *x = a, *y = b;
-
-	return (x->cores > y->cores) - (x->cores < y->cores);
-}
-
-/* What the images of a run are looked up by, and room for the figures of one task. */
-struct work {
-	const struct lake_sample **samples; /* by tool, then time */
-	struct analysis_edge *edges;
-	struct phase *phases;
-	char *shares; /* by task of the report: it shares its request with others */
-	size_t n_samples;
-};
 
 static int sample_by_tool(const void *a, const void *b)
 {
@@ -157,7 +120,7 @@ static double cores_in(const struct lake_sample *const *samples, size_t i)
 
 /* Adds the image's use of cores: its tool's samples, and the rest as an average over the time between them. */
 static size_t add_use(const struct lake_process *p, const struct lake_sample *const *samples, size_t n,
-		      struct analysis_edge *edges)
+		      struct lake_edge *edges)
 {
 	const double alive = (double)(p->end_ns - p->start_ns), used = (double)p->totals.cpu_ns;
 	double sampled = 0, times = 0, share = 1, base;
@@ -170,13 +133,13 @@ static size_t add_use(const struct lake_process *p, const struct lake_sample *co
 	if (sampled > used)
 		share = used / sampled;
 	base = alive > times ? (used - share * sampled) / (alive - times) : 0;
-	edges[n_edges++] = (struct analysis_edge){ p->start_ns, base };
-	edges[n_edges++] = (struct analysis_edge){ p->end_ns, -base };
+	edges[n_edges++] = (struct lake_edge){ p->start_ns, base };
+	edges[n_edges++] = (struct lake_edge){ p->end_ns, -base };
 	for (size_t i = 0; i < n; i++) {
 		const double more = share * cores_in(samples, i) - base;
 
-		edges[n_edges++] = (struct analysis_edge){ samples[i]->start_ns, more };
-		edges[n_edges++] = (struct analysis_edge){ samples[i]->start_ns + samples[i]->interval_ns, -more };
+		edges[n_edges++] = (struct lake_edge){ samples[i]->start_ns, more };
+		edges[n_edges++] = (struct lake_edge){ samples[i]->start_ns + samples[i]->interval_ns, -more };
 	}
 	return n_edges;
 }
@@ -199,6 +162,24 @@ static size_t most_edges(const struct lake_report *r, const struct work *w)
 	return most;
 }
 
+/* The bits of a double that is not negative are in the order of its values. */
+static uint64_t key_of(double cores)
+{
+	uint64_t key = 0;
+
+	if (cores > 0) /* a sum may end below 0 by rounding */
+		memcpy(&key, &cores, sizeof(key));
+	return key;
+}
+
+static double of_key(uint64_t key)
+{
+	double cores;
+
+	memcpy(&cores, &key, sizeof(cores));
+	return cores;
+}
+
 /*
  * The cores in use during all but the busiest twentieth of the task's time.  A program that starts for a moment does
  * not raise it, a parallel phase does: of images, and of the threads of an image that has samples.
@@ -206,6 +187,7 @@ static size_t most_edges(const struct lake_report *r, const struct work *w)
 static double busy_cores(const struct lake_report *r, const struct work *w, const uint32_t *images, size_t n,
 			 double wall_s)
 {
+	struct lake_order *phases = w->scratch; /* by cores */
 	size_t n_edges = 0, n_phases = 0;
 	double now = 0, least = 0.95 * wall_s * 1e9, rest = wall_s * 1e9;
 
@@ -219,19 +201,20 @@ static double busy_cores(const struct lake_report *r, const struct work *w, cons
 		samples = samples_of(w, p, &n_samples);
 		n_edges += add_use(p, samples, n_samples, w->edges + n_edges);
 	}
-	analysis_edges_sort(w->edges, n_edges);
+	lake_edges_sort(w->edges, n_edges, w->scratch);
 	for (size_t i = 0; i + 1 < n_edges; i++) {
+		const uint64_t ns = w->edges[i + 1].ns - w->edges[i].ns;
+
 		now += w->edges[i].change;
-		w->phases[n_phases] = (struct phase){ now, (double)(w->edges[i + 1].ns - w->edges[i].ns) };
-		rest -= w->phases[n_phases++].ns;
+		phases[n_phases++] = (struct lake_order){ key_of(now), ns };
+		rest -= (double)ns;
 	}
 	least -= fmax(0, rest); /* before the first and after the last image none is in use */
-	if (n_phases)
-		qsort(w->phases, n_phases, sizeof(*w->phases), phase_by_cores);
+	lake_order_sort(phases, n_phases, (struct lake_order *)w->edges);
 	for (size_t i = 0; i < n_phases; i++) {
-		least -= w->phases[i].ns;
+		least -= (double)phases[i].at;
 		if (least <= 0 || i + 1 == n_phases)
-			return fmax(0, w->phases[i].cores);
+			return of_key(phases[i].key);
 	}
 	return 0;
 }
@@ -290,7 +273,7 @@ static void add_task(const struct analysis *a, const struct work *w, struct anal
 			*busiest = p;
 	}
 	*net_bytes += (double)(t->totals.net_rx_bytes + t->totals.net_tx_bytes);
-	memory = concurrent_memory(a->report, t->images, t->n_images, w->edges);
+	memory = concurrent_memory(a->report, w, t->images, t->n_images);
 	memory = memory > 0 ? memory : (double)t->totals.rss_peak_bytes; /* the lake has no rows of its images */
 	larger(&g->requested_cpus, e.asked_cpus);
 	larger(&g->requested_memory, e.asked_memory);
@@ -511,9 +494,9 @@ int analysis_group_all(struct analysis *a)
 	if (w.samples) {
 		sort_work(r, &w);
 		w.edges = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
-		w.phases = calloc(most_edges(r, &w) + 1, sizeof(*w.phases));
+		w.scratch = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
 	}
-	if (tasks && w.edges && w.phases && w.shares && a->groups && analysis_leaves_find(a) == 0) {
+	if (tasks && w.edges && w.scratch && w.shares && a->groups && analysis_leaves_find(a) == 0) {
 		rc = group_tasks(a, &w, tasks);
 		a->whole = rc == 0 ? whole_new(a) : NULL;
 		rc = rc == 0 && !a->whole ? -ENOMEM : rc;
@@ -521,7 +504,7 @@ int analysis_group_all(struct analysis *a)
 	free(tasks);
 	free(w.samples);
 	free(w.edges);
-	free(w.phases);
+	free(w.scratch);
 	free(w.shares);
 	return rc;
 }

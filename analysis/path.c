@@ -92,37 +92,23 @@ static void parts_sum(struct analysis_path *path)
 
 /* ---- tasks ----------------------------------------------------------------------- */
 
-struct order {
-	uint64_t ns;
-	size_t task;
-};
-
 struct schedule {
-	struct order *starts, *ends; /* by time */
+	struct lake_order *starts, *ends; /* tasks by time */
 	size_t *before;              /* of a task: its predecessor on the path; NONE */
 	double *ended;               /* in a replay */
 	double most;                 /* tasks at once */
 	const struct lake_open **opens; /* by task, then path; those for writing first */
 };
 
-static int order_by_time(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->task > y->task) - (x->task < y->task);
-}
-
 /* So many of them are before that time. */
-static size_t before_time(const struct order *o, size_t n, uint64_t ns)
+static size_t before_time(const struct lake_order *o, size_t n, uint64_t ns)
 {
 	size_t low = 0, high = n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (o[middle].ns < ns)
+		if (o[middle].key < ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -198,7 +184,7 @@ static double replay(const struct analysis *a, struct schedule *s, const char *w
 	double last = 0;
 
 	for (size_t i = 0; i < r->n_tasks; i++) { /* in the order of their ends: a predecessor comes first */
-		const size_t task = s->ends[i].task;
+		const size_t task = s->ends[i].at;
 		const struct lake_task *t = &r->tasks[task];
 		const double took = strcmp(t->task, without) == 0 ? 0 : analysis_task_wall_s(a, t);
 
@@ -229,7 +215,7 @@ static int walk_tasks(const struct analysis *a, struct schedule *s, struct analy
 	double whole;
 	int rc = 0;
 
-	for (size_t task = s->ends[r->n_tasks - 1].task; task != NONE && rc == 0; task = s->before[task]) {
+	for (size_t task = s->ends[r->n_tasks - 1].at; task != NONE && rc == 0; task = s->before[task]) {
 		const struct lake_task *t = &r->tasks[task];
 		struct analysis_step *grown = grow(path->steps, path->n_steps, sizeof(*grown));
 
@@ -253,7 +239,21 @@ static int walk_tasks(const struct analysis *a, struct schedule *s, struct analy
 	return rc;
 }
 
-static void schedule_fill(const struct analysis *a, struct schedule *s, struct analysis_edge *edges)
+/* The most tasks that ran at one time. */
+static double most_at_once(const struct schedule *s, size_t n)
+{
+	size_t most = 0, ended = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		while (ended < n && s->ends[ended].key <= s->starts[i].key)
+			ended++;
+		if (i + 1 > ended + most)
+			most = i + 1 - ended;
+	}
+	return (double)most;
+}
+
+static void schedule_fill(const struct analysis *a, struct schedule *s, struct lake_order *scratch)
 {
 	const struct lake_report *r = a->report;
 
@@ -261,20 +261,18 @@ static void schedule_fill(const struct analysis *a, struct schedule *s, struct a
 		const struct lake_task *t = &r->tasks[i];
 		const uint64_t end = end_of(a, t->end_ns);
 
-		s->starts[i] = (struct order){ t->start_ns, i };
-		s->ends[i] = (struct order){ end > t->start_ns ? end : t->start_ns, i };
-		edges[2 * i] = (struct analysis_edge){ t->start_ns, 1 };
-		edges[2 * i + 1] = (struct analysis_edge){ s->ends[i].ns, -1 };
+		s->starts[i] = (struct lake_order){ t->start_ns, i };
+		s->ends[i] = (struct lake_order){ end > t->start_ns ? end : t->start_ns, i };
 	}
-	qsort(s->starts, r->n_tasks, sizeof(*s->starts), order_by_time);
-	qsort(s->ends, r->n_tasks, sizeof(*s->ends), order_by_time);
-	s->most = analysis_most_at_once(edges, 2 * r->n_tasks);
+	lake_order_sort(s->starts, r->n_tasks, scratch);
+	lake_order_sort(s->ends, r->n_tasks, scratch);
+	s->most = most_at_once(s, r->n_tasks);
 	for (size_t i = 0; i < r->n_tasks; i++) {
 		/* only tasks before it in this order: two that took no time must not follow each other */
-		const uint64_t start = r->tasks[s->ends[i].task].start_ns;
+		const uint64_t start = r->tasks[s->ends[i].at].start_ns;
 		const size_t n = start < UINT64_MAX ? before_time(s->ends, i, start + 1) : i;
 
-		s->before[s->ends[i].task] = n ? s->ends[n - 1].task : NONE;
+		s->before[s->ends[i].at] = n ? s->ends[n - 1].at : NONE;
 	}
 	for (size_t i = 0; i < r->n_opens; i++)
 		s->opens[i] = &r->opens[i];
@@ -292,11 +290,11 @@ static int path_of_tasks(const struct analysis *a, struct analysis_path *path)
 		.ended = calloc(r->n_tasks, sizeof(*s.ended)),
 		.opens = calloc(r->n_opens + 1, sizeof(const struct lake_open *)),
 	};
-	struct analysis_edge *edges = calloc(r->n_tasks, 2 * sizeof(*edges));
+	struct lake_order *scratch = calloc(r->n_tasks, sizeof(*scratch));
 	int rc = -ENOMEM;
 
-	if (s.starts && s.ends && s.before && s.ended && s.opens && edges) {
-		schedule_fill(a, &s, edges);
+	if (s.starts && s.ends && s.before && s.ended && s.opens && scratch) {
+		schedule_fill(a, &s, scratch);
 		rc = walk_tasks(a, &s, path);
 	}
 	free(s.starts);
@@ -304,7 +302,7 @@ static int path_of_tasks(const struct analysis *a, struct analysis_path *path)
 	free(s.before);
 	free(s.ended);
 	free(s.opens);
-	free(edges);
+	free(scratch);
 	return rc;
 }
 

@@ -14,7 +14,7 @@ enum { SHARE, CORES };
 static int asked_at_once(const struct analysis *a, double *ret)
 {
 	const struct lake_report *r = a->report;
-	struct analysis_edge *edges = calloc(r->n_tasks + 1, 2 * sizeof(*edges));
+	struct lake_edge *edges = calloc(r->n_tasks + 1, 4 * sizeof(*edges)); /* half of it for the sort */
 	size_t n = 0;
 
 	if (!edges)
@@ -25,10 +25,11 @@ static int asked_at_once(const struct analysis *a, double *ret)
 
 		if (cpus <= 0)
 			continue;
-		edges[n++] = (struct analysis_edge){ t->start_ns, cpus };
-		edges[n++] = (struct analysis_edge){ t->end_ns ? t->end_ns : a->end_ns, -cpus };
+		edges[n++] = (struct lake_edge){ t->start_ns, cpus };
+		edges[n++] = (struct lake_edge){ t->end_ns ? t->end_ns : a->end_ns, -cpus };
 	}
-	*ret = analysis_most_at_once(edges, n);
+	lake_edges_sort(edges, n, edges + n);
+	*ret = lake_edges_most(edges, n);
 	free(edges);
 	return 0;
 }

@@ -51,6 +51,15 @@ struct answer {
  */
 int answer_group(const size_t *of, size_t n, size_t n_groups, uint32_t **ret_members, size_t **ret_first);
 
+/*
+ * Of n rows between a first and a last one: at least half of the rows there are theirs, and reading all of them is
+ * faster than looking for each.
+ */
+static inline bool answer_is_dense(int64_t first, int64_t last, int64_t n)
+{
+	return last - first < 2 * n;
+}
+
 /* Makes room for one more element; returns the list; NULL: no memory. */
 void *answer_grow(void *list, size_t n, size_t *room, size_t size);
 /* Reads a column that names something: the one string of that name; ret_id: NULL, or its id. 0 or -errno. */
@@ -91,6 +100,6 @@ int lake_report_of_key(struct lake *, const struct lake_key *, enum answer_parts
 		       struct lake_why *, struct lake_report **ret);
 /* tasks.c: adds the processes to their tasks, adds tasks that have no record, and sorts all.  0 or -errno. */
 int lake_tasks_sum(struct answer *);
-int lake_sum_up(struct answer *); /* sums.c: the run's totals and the tools, after all others; sorts a->extra */
+int lake_sum_up(struct answer *); /* sums.c: the run's totals and the tools, after all others */
 
 #endif

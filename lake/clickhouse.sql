@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS proc (
 	start DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000))
 ) ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
-ORDER BY (pipeline, run, task, tool, uid);
+ORDER BY (run, task, tool, uid);
 
 -- A run's begin, and its end, which has the larger rev.  Its pipeline may come late, so it is not in the order: a run has one row.
 CREATE TABLE IF NOT EXISTS run (

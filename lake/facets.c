@@ -184,16 +184,32 @@ int lake_facets_of_row(struct answer *a, const struct lake_rows *rows, int colum
 	return err ? err : keep(a, p, n);
 }
 
+#define IS_KEPT "typeof(f.value) IN ('integer', 'real', 'text')"
 /* CROSS JOIN: by the run's processes, whose index has them in this order already. */
 #define OF_RUN(processes_)                                                                                             \
 	{                                                                                                              \
 		.sqlite = "SELECT f.name, f.value, p.id FROM " processes_ " p CROSS JOIN proc_facet f ON f.proc = p.id " \
-			  "WHERE p.run = ?1 AND typeof(f.value) IN ('integer', 'real', 'text') ORDER BY p.id",       \
+			  "WHERE p.run = ?1 AND " IS_KEPT " ORDER BY p.id",                                          \
 	}
+
+/* Asks for the facets of all processes, or of all between the first and the last one. */
+static int open_facets(struct answer *a, const struct lake_key *run, struct lake_rows *ret)
+{
+	static const struct lake_question of_rows = OF_RUN("proc_row"), of_copy = OF_RUN("proc_flat"), between = {
+		.sqlite = "SELECT f.name, f.value, f.proc FROM proc_facet f WHERE f.proc BETWEEN ?1 AND ?2 AND " IS_KEPT
+			  " ORDER BY f.proc",
+	};
+	const size_t n = a->report.n_processes;
+	const int64_t first = n ? a->extra[0].row : 0, last = n ? a->extra[n - 1].row : 0;
+	const struct lake_value values[] = { LAKE_NUMBER(first), LAKE_NUMBER(last) };
+
+	if (answer_is_dense(first, last, (int64_t)n))
+		return lake_rows_open(a->file, &between, values, 2, ret);
+	return lake_rows_of_run(a->file, a->file->copy ? &of_copy : &of_rows, run, ret);
+}
 
 int lake_facets_read(struct answer *a, const struct lake_key *run)
 {
-	static const struct lake_question of_rows = OF_RUN("proc_row"), of_copy = OF_RUN("proc_flat");
 	struct lake_report *r = &a->report;
 	struct lake_rows rows = { 0 };
 	size_t at = 0, n = 0;
@@ -201,7 +217,7 @@ int lake_facets_read(struct answer *a, const struct lake_key *run)
 
 	if (a->file->server)
 		return 0;
-	err = lake_rows_of_run(a->file, a->file->copy ? &of_copy : &of_rows, run, &rows);
+	err = open_facets(a, run, &rows);
 	while (!err && more > 0 && at < r->n_processes) {
 		const char *name;
 		int64_t row;

@@ -299,9 +299,12 @@ struct lake_report {
 int lake_report(struct lake *, const char *which, struct lake_report **ret, char *why, size_t why_size);
 struct lake_report *lake_report_free(struct lake_report *);
 /*
- * Reads runs of a list for comparisons: of each report run, tasks, tools, processes and samples.  Calls take for each
- * run, in their order, with its report, which lives until take returns; or with NULL and the reason why it cannot be
- * read.  0; -ENOMEM; or what take returned if that is not 0: then it is the last call.
+ * Reads runs of a list for comparisons.  Of each report: run, tasks, tools, samples; and processes, of which are sure
+ * to be there: identity, task, task_id, tool, image, state, exe, arguments, times, threads, how they ended, facets and
+ * what comes from them; of the other totals CPU time, run delay, peak of memory, and bytes read and written by the
+ * storage and read by calls; sums have no more.  What else they are is "" or 0 from a server.
+ * Calls take for each run, in their order, with its report, which lives until take returns; or with NULL and the reason
+ * why it cannot be read.  0; -ENOMEM; or what take returned if that is not 0: then it is the last call.
  */
 typedef int lake_take_fn(void *arg, const struct lake_run *, struct lake_report *, const char *why);
 int lake_reports(struct lake *, const struct lake_run *const *runs, size_t n, lake_take_fn *take, void *arg);

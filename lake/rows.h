@@ -37,11 +37,11 @@ struct lake_question {
 
 /*
  * ClickHouse's words for what a table has of one run, and of several: then the last column is the run's place in the
- * list, from 1 on.
+ * list, from 1 on.  of_runs_: the columns, with constants in place of those that lake_reports() does not promise.
  */
-#define LAKE_OF_RUN(columns_, table_)                                                                             \
+#define LAKE_OF_RUN(columns_, of_runs_, table_)                                                                   \
 	.clickhouse = "SELECT " columns_ " FROM " table_ " FINAL PREWHERE run = ?2 WHERE boot_id = ?3",           \
-	.clickhouse_runs = "SELECT " columns_ ", indexOf([?3], concat(run, ' ', boot_id)) AS nth FROM " table_     \
+	.clickhouse_runs = "SELECT " of_runs_ ", indexOf([?3], concat(run, ' ', boot_id)) AS nth FROM " table_     \
 			   " FINAL PREWHERE run IN (?2) WHERE nth > 0"
 
 /* A list in ClickHouse as SQLite has it: "a\0b\0". */

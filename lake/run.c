@@ -81,5 +81,5 @@ void lake_run_memory(struct lake_run *r)
 
 const struct lake_question lake_run_of_key = {
 	.sqlite = "SELECT " LAKE_RUN_COLUMNS " FROM run WHERE id = ?1",
-	LAKE_OF_RUN(LAKE_RUN_COLUMNS_CLICKHOUSE, "run"),
+	LAKE_OF_RUN(LAKE_RUN_COLUMNS_CLICKHOUSE, LAKE_RUN_COLUMNS_CLICKHOUSE, "run"),
 };

@@ -12,7 +12,7 @@
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM sample WHERE run = ?1",
-	LAKE_OF_RUN(COLUMNS, "sample"),
+	LAKE_OF_RUN(COLUMNS, COLUMNS, "sample"),
 };
 
 static int read_sample(struct answer *a, const struct lake_rows *rows, struct lake_sample *ret)

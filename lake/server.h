@@ -23,7 +23,7 @@ int server_rows_open(struct server *, struct lake_why *, const char *sql, const 
 int server_rows_rest(struct server_rows *, const char **ret, size_t *ret_n);
 /* A cursor over such bytes, which it frees, also when it fails.  NULL: no memory. 0 or -errno. */
 int server_rows_of(struct server *, struct lake_why *, char *bytes, size_t n, struct server_rows **ret);
-/* For a strange row, which may be the beginning of an exception: says why, in the server's words if it sent any. -errno. */
+/* For a strange row, perhaps the beginning of an exception: says why, in the server's words if it sent any. -errno. */
 int server_rows_strange(struct server_rows *, const char *cause);
 /* Moves to the next row. 1; 0: the answer is whole; -errno: also when a value of the last row was no number. */
 int server_rows_next(struct server_rows *);

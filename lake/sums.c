@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/order.h"
 #include "lake/run.h"
 #include "lake/saturate.h"
 
@@ -99,9 +100,10 @@ static void add_to_tool(struct lake_tool *t, struct span *span, const struct lak
 }
 
 /* By process, then tool. */
-static int by_upid(const void *a, const void *b)
+static int by_upid(const void *a, const void *b, void *of)
 {
-	const struct extra *x = a, *y = b;
+	const struct extra *extra = of, *x = &extra[((const struct lake_order *)a)->at],
+			   *y = &extra[((const struct lake_order *)b)->at];
 
 	if (x->start_boot_ns != y->start_boot_ns)
 		return x->start_boot_ns < y->start_boot_ns ? -1 : 1;
@@ -110,26 +112,43 @@ static int by_upid(const void *a, const void *b)
 	return x->tool < y->tool ? -1 : x->tool > y->tool;
 }
 
-/* Counts the distinct upids of the run and of each tool. Sorts a->extra. */
-static int count_processes(struct answer *a)
+/* Counts the distinct upids of the run and of each tool.  order: by by_upid(). */
+static int count_ordered(struct answer *a, const struct lake_order *order)
 {
 	struct lake_report *r = &a->report;
-	size_t n = r->n_processes, tool = 0;
+	struct extra last = { 0 };
+	size_t tool = 0;
 	int err = 0;
 
-	if (n)
-		qsort(a->extra, n, sizeof(*a->extra), by_upid);
-	for (size_t i = 0; !err && i < n; i++) {
-		const struct extra *x = a->extra + i;
-		const bool same = i && x[-1].start_boot_ns == x->start_boot_ns && x[-1].pid == x->pid;
+	for (size_t i = 0; !err && i < r->n_processes; i++) {
+		const struct extra x = a->extra[order[i].at];
+		const bool same = i && last.start_boot_ns == x.start_boot_ns && last.pid == x.pid;
 
 		r->run.totals.processes += !same;
-		if (same && x[-1].tool == x->tool)
-			continue;
-		err = answer_tool(a, x->tool, &tool);
-		if (!err)
-			r->tools[tool].totals.processes++;
+		if (!same || last.tool != x.tool) {
+			err = answer_tool(a, x.tool, &tool);
+			if (!err)
+				r->tools[tool].totals.processes++;
+		}
+		last = x;
 	}
+	return err;
+}
+
+static int count_processes(struct answer *a)
+{
+	const size_t n = a->report.n_processes;
+	struct lake_order *order = calloc(n + 1, 2 * sizeof(*order)); /* half of it for the sort */
+	int err;
+
+	if (!order)
+		return lake_file_error(a->file, SQLITE_NOMEM);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct lake_order){ a->extra[i].start_boot_ns, i };
+	lake_order_sort(order, n, order + n);
+	lake_order_ties(order, n, by_upid, a->extra);
+	err = count_ordered(a, order);
+	free(order);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 
 #include "lake/answer.h"
 #include "lake/idmap.h"
+#include "lake/order.h"
 #include "lake/run.h"
 
 static int task_read(const struct lake_rows *s, struct arena *a, struct lake_task *ret)
@@ -74,7 +75,7 @@ static int tasks_grow(struct lake_file *f, struct lake_report *r, size_t *room)
 
 static const struct lake_question of_run = {
 	.sqlite = "SELECT " COLUMNS " FROM task WHERE run = ?1",
-	LAKE_OF_RUN(COLUMNS, "task"),
+	LAKE_OF_RUN(COLUMNS, COLUMNS, "task"),
 };
 
 int lake_tasks_read(struct lake_file *f, const struct lake_key *run, struct arena *a, struct lake_report *r)
@@ -121,26 +122,11 @@ static int by_start(const void *a, const void *b)
 	return by_id(a, b);
 }
 
-/* Where the average use of an image begins (cores > 0) or ends. */
-struct edge {
-	uint64_t ns;
-	double cores;
-};
-
-static int by_time(const void *a, const void *b)
+/* The lake has no samples of a task, but its images overlap. edges: has room for four of each image. */
+static double cores_peak(const struct lake_report *r, const uint32_t *images, size_t n, struct lake_edge *edges)
 {
-	const struct edge *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return x->cores < y->cores ? -1 : x->cores > y->cores; /* ends before begins */
-}
-
-/* The lake has no samples of a task, but its images overlap. edges: has room for two of each image. */
-static double cores_peak(const struct lake_report *r, const uint32_t *images, size_t n, struct edge *edges)
-{
-	double now = 0, most = 0;
 	size_t n_edges = 0;
+	double most;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct lake_process *p = &r->processes[images[i]];
@@ -149,14 +135,11 @@ static double cores_peak(const struct lake_report *r, const uint32_t *images, si
 		if (!p->start_ns || p->end_ns <= p->start_ns)
 			continue;
 		cores = (double)p->totals.cpu_ns / (double)(p->end_ns - p->start_ns);
-		edges[n_edges++] = (struct edge){ p->start_ns, cores };
-		edges[n_edges++] = (struct edge){ p->end_ns, -cores };
+		edges[n_edges++] = (struct lake_edge){ p->start_ns, cores };
+		edges[n_edges++] = (struct lake_edge){ p->end_ns, -cores };
 	}
-	qsort(edges, n_edges, sizeof(*edges), by_time);
-	for (size_t i = 0; i < n_edges; i++) {
-		now += edges[i].cores;
-		most = now > most ? now : most;
-	}
+	lake_edges_sort(edges, n_edges, edges + n_edges);
+	most = lake_edges_most(edges, n_edges);
 	/* an image that lives for some microseconds is charged whole ticks */
 	return r->run.cpus && most > (double)r->run.cpus ? (double)r->run.cpus : most;
 }
@@ -166,7 +149,7 @@ static double cores_peak(const struct lake_report *r, const uint32_t *images, si
  * lake may lack rows of images, for a user who spent the budget.  So the larger figure is the better one.
  */
 static void task_sum(struct lake_task *t, const struct lake_report *r, const uint32_t *images, size_t n,
-		     struct edge *edges)
+		     struct lake_edge *edges)
 {
 	struct lake_totals of_record = t->totals, *sum = &t->totals;
 	const struct lake_process *first = &r->processes[images[0]];
@@ -242,7 +225,7 @@ int lake_tasks_sum(struct answer *a)
 	struct lake_report *r = &a->report;
 	const size_t records = r->n_tasks;
 	size_t *first = NULL, n = 0, room = records;
-	struct edge *edges = calloc(r->n_processes + 1, 2 * sizeof(*edges));
+	struct lake_edge *edges = calloc(r->n_processes + 1, 4 * sizeof(*edges));
 	int err = edges && group_images(a, &n, &first) == 0 ? 0 : lake_file_error(a->file, SQLITE_NOMEM);
 
 	if (records)

@@ -11,7 +11,8 @@
 
 #define RUNS_MOST      100
 #define PROCESSES_MOST 200000 /* of all earlier runs together: they take 2 s; 100 runs of 500 take 0.9 s */
-#define LISTED_MOST    1000   /* more are not counted */
+#define LISTED_MOST    200    /* more are not counted: a server sums up each run of a list */
+#define LISTED_NAMED   1000   /* of a pipeline of which other work may be a part */
 
 /* skep run calls a pipeline like its tool unless its user names it: then other work may have the same pipeline. */
 static bool is_default_pipeline(const struct lake_report *r)
@@ -63,10 +64,9 @@ static int add_run(void *arg, const struct lake_run *run, struct lake_report *re
 }
 
 /* Chooses the newest runs that are the same work, within the limits.  0 or -ENOMEM; the caller frees the list. */
-static int choose(const struct lake_report *r, const struct lake_runs *runs, struct tune_history *h,
+static int choose(const struct lake_report *r, bool by_name, const struct lake_runs *runs, struct tune_history *h,
 		  const struct lake_run ***ret, size_t *ret_n)
 {
-	const bool by_name = is_default_pipeline(r);
 	const struct lake_run **chosen = calloc(runs->n + 1, sizeof(*chosen));
 	uint64_t processes = 0;
 	size_t n = 0;
@@ -90,7 +90,8 @@ static int choose(const struct lake_report *r, const struct lake_runs *runs, str
 int tune_history_read(struct lake *lake, const struct lake_report *r, struct engine_names *names,
 		      struct tune_history *ret, char *why, size_t why_size)
 {
-	const struct lake_runs_query query = { .limit = LISTED_MOST,
+	const bool by_name = is_default_pipeline(r);
+	const struct lake_runs_query query = { .limit = by_name ? LISTED_NAMED : LISTED_MOST,
 					       .engine = *r->run.engine ? r->run.engine : NULL,
 					       .pipeline = r->run.pipeline,
 					       .until_ns = r->run.start_ns };
@@ -104,10 +105,10 @@ int tune_history_read(struct lake *lake, const struct lake_report *r, struct eng
 	if (rc == 0 && strcmp(r->run.origin, "session") != 0 && r->run.start_ns)
 		rc = lake_runs(lake, &query, &runs, why, why_size);
 	if (rc == 0 && runs)
-		rc = choose(r, runs, &h, &chosen, &n);
+		rc = choose(r, by_name, runs, &h, &chosen, &n);
 	if (rc == 0)
 		rc = lake_reports(lake, chosen, n, add_run, &(struct reading){ &h, names });
-	h.more = runs && runs->n == LISTED_MOST;
+	h.more = runs && runs->n == query.limit;
 	free(chosen);
 	lake_runs_free(runs);
 	if (rc)

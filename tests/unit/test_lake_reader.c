@@ -729,25 +729,26 @@ struct with_facets {
 	uint64_t rx_bytes, runnable;
 };
 
+static const struct skep_field fields_with_facets[] = {
+	SKEP_FIELD(struct with_facets, p.run, "run", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+	SKEP_FIELD(struct with_facets, p.tool, "tool", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+	SKEP_FIELD(struct with_facets, net_rx, "net.bytes.rx", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+	SKEP_FIELD(struct with_facets, gpu, "gpu.use.busy", SKEP_T_F64, SKEP_S_GAUGE, "1", ""),
+	SKEP_FIELD(struct with_facets, rx_bytes, "net.rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+	SKEP_FIELD(struct with_facets, runnable, "sched.runnable", SKEP_T_U64, SKEP_S_DELTA, "{sample}", ""),
+	SKEP_FIELD(struct with_facets, p.comm, "site.label", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+};
+static const struct skep_stream stream_with_facets = {
+	.size = sizeof(stream_with_facets),
+	.field_size = sizeof(fields_with_facets[0]),
+	.name = "process.exit",
+	.record_size = sizeof(struct with_facets),
+	.n_fields = sizeof(fields_with_facets) / sizeof(fields_with_facets[0]),
+	.fields = fields_with_facets,
+};
+
 static void test_facets(void **state)
 {
-	static const struct skep_field fields[] = {
-		SKEP_FIELD(struct with_facets, p.run, "run", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
-		SKEP_FIELD(struct with_facets, p.tool, "tool", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
-		SKEP_FIELD(struct with_facets, net_rx, "net.bytes.rx", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
-		SKEP_FIELD(struct with_facets, gpu, "gpu.use.busy", SKEP_T_F64, SKEP_S_GAUGE, "1", ""),
-		SKEP_FIELD(struct with_facets, rx_bytes, "net.rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
-		SKEP_FIELD(struct with_facets, runnable, "sched.runnable", SKEP_T_U64, SKEP_S_DELTA, "{sample}", ""),
-		SKEP_FIELD(struct with_facets, p.comm, "site.label", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
-	};
-	static const struct skep_stream stream = {
-		.size = sizeof(stream),
-		.field_size = sizeof(fields[0]),
-		.name = "process.exit",
-		.record_size = sizeof(struct with_facets),
-		.n_fields = sizeof(fields) / sizeof(fields[0]),
-		.fields = fields,
-	};
 	struct with_facets w = { .net_rx = 4096, .gpu = 0.75 };
 	struct record_ledger line = { .account = skep_mock_text("net.rx"),
 				      .item = skep_mock_text("tcp"),
@@ -766,14 +767,14 @@ static void test_facets(void **state)
 	w.p.run = skep_mock_text("f");
 	w.p.tool = skep_mock_text("train.py");
 	w.p.comm = skep_mock_text("blue");
-	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	skep_mock_batch_add(b, &stream_with_facets, &upid, SECOND, &w, NULL);
 	w.net_rx = 0;
 	w.gpu = 0;
-	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	skep_mock_batch_add(b, &stream_with_facets, &upid, SECOND, &w, NULL);
 	w.p.run = skep_mock_text("counted");
 	w.rx_bytes = 77;
 	w.runnable = 3;
-	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	skep_mock_batch_add(b, &stream_with_facets, &upid, SECOND, &w, NULL);
 	in_run.run = line.run = skep_mock_text("counted");
 	skep_mock_batch_add(b, &record_stream_ledger, NULL, SECOND, &line, &in_run);
 	send(&m, b);
@@ -807,6 +808,44 @@ static void test_facets(void **state)
 	assert_int_equal(r->ledger[0].amount, -5);
 	assert_int_equal(r->ledger[0].interval_ns, 7);
 	lake_report_free(r);
+}
+
+/* Rows of runs that ran at one time lie between each other, and those of one that lasted around all others. */
+static void test_rows_between(void **state)
+{
+	static const char *const runs[] = { "around", "one", "other" };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	for (unsigned i = 0; i < 102; i++) {
+		const char *run = runs[i == 0 || i == 101 ? 0 : 1 + i % 2];
+		struct with_facets w = { .rx_bytes = i + 1 };
+		struct skep_upid upid = { .start_ns = i + 1, .pid = i + 1 };
+
+		w.p.run = skep_mock_text(run);
+		w.p.tool = skep_mock_text(run);
+		skep_mock_batch_add(b, &stream_with_facets, &upid, 2000 * SECOND, &w, NULL);
+	}
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	for (size_t run = 0; run < 3; run++) {
+		struct lake_report *r = report(runs[run]);
+		uint64_t sum = 0;
+
+		assert_int_equal(r->n_processes, run ? 50 : 2);
+		for (size_t i = 0; i < r->n_processes; i++) {
+			const struct lake_process *p = &r->processes[i];
+
+			assert_string_equal(p->kind->tool, runs[run]);
+			assert_int_equal(p->n_facets, 1);
+			assert_int_equal(p->totals.net_rx_bytes, p->pid); /* its own */
+			sum += p->pid;
+		}
+		assert_int_equal(sum, run == 0 ? 1 + 102 : run == 1 ? 51 * 51 - 1 : 50 * 51);
+		lake_report_free(r);
+	}
 }
 
 #define CGROUP "/machine.slice/a"
@@ -1818,7 +1857,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_sums_too_large, set_up),
 		cmocka_unit_test_setup(test_report, set_up),      cmocka_unit_test_setup(test_runs_and_names, set_up),
-		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_read_only, set_up),
+		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_rows_between, set_up),
+		cmocka_unit_test_setup(test_read_only, set_up),
 		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 		cmocka_unit_test_setup(test_flat_rows, set_up),    cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_streams_of_months, set_up),

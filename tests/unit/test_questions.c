@@ -771,9 +771,14 @@ static void print_parts(const struct lake_report *r, FILE *out)
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct lake_process *p = &r->processes[i];
 
-		fprintf(out, "%s %" PRIu64 " %s %s %s %s %" PRIu64 " %" PRIu64, p->upid, p->image, p->kind->tool, p->task,
-			p->argv[0] ? p->argv[0] : "", p->in->container_name ? p->in->container_name : "",
-			p->totals.cpu_ns, p->totals.states[LAKE_IOWAIT]);
+		fprintf(out, "%s %" PRIu64 " %s %s %s %s %s %s %d %d %d %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+			p->upid, p->image, p->kind->tool, p->task, p->kind->task_id, p->kind->exe, p->kind->state,
+			p->argv[0] ? p->argv[0] : "", p->kind->wrapper, p->kind->execed, p->kind->last, p->kind->exit_code,
+			p->kind->signal, p->start_ns, p->end_ns, p->kind->oom_limit_bytes);
+		fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+			p->totals.threads, p->totals.cpu_ns, p->totals.run_delay_ns, p->totals.rss_peak_bytes,
+			p->totals.rchar_bytes, p->totals.read_bytes, p->totals.write_bytes,
+			p->totals.states[LAKE_IOWAIT]);
 		for (size_t k = 0; k < p->n_facets; k++)
 			fprintf(out, " %s %g", p->facets[k].name, p->facets[k].value);
 		fputs("\n", out);
