@@ -83,10 +83,10 @@ static const struct {
 	unsigned more; /* why it may have more */
 } questions[] = {
 	{ "rollup_run_tool",
-	  "SELECT " RUN_OF " || ', task ' || " TEXT("x.task") " || ', tool ' || " TEXT("x.tool") ", " EACH(SUM) MOST
-	  "FROM (SELECT run, task, tool, " EACH(KEPT) "rss_max_bytes k_most, 0 r_most FROM rollup_run_tool UNION ALL "
-	  "SELECT run, task, tool, " EACH(OF_ROWS) "0, coalesce(max(rss_peak_bytes), 0) FROM proc_rows GROUP BY run, task, tool) x "
-	  "GROUP BY run, task, tool HAVING " EACH(DIFFERS) MOST_DIFFERS,
+	  "SELECT " RUN_OF " || ', tool ' || " TEXT("x.tool") ", " EACH(SUM) MOST
+	  "FROM (SELECT run, tool, " EACH(KEPT) "rss_max_bytes k_most, 0 r_most FROM rollup_run_tool UNION ALL "
+	  "SELECT run, tool, " EACH(OF_ROWS) "0, coalesce(max(rss_peak_bytes), 0) FROM proc_rows GROUP BY run, tool) x "
+	  "GROUP BY run, tool HAVING " EACH(DIFFERS) MOST_DIFFERS,
 	  rolled, SUMMED },
 	{ "rollup_run",
 	  "SELECT " RUN_OF ", " EACH(SUM) MOST

@@ -277,9 +277,9 @@ ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- SUMS: sum(write_bytes) AS write_bytes, max(rss_peak_bytes) AS rss_max_bytes
 -- A run is one by host, boot and id.
 CREATE VIEW IF NOT EXISTS rollup_run_tool AS
-SELECT host, boot_id, run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) AS month,
+SELECT host, boot_id, run, pipeline, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) AS month,
 	SUMS
-FROM proc FINAL GROUP BY host, boot_id, run, pipeline, task, tool, month;
+FROM proc FINAL GROUP BY host, boot_id, run, pipeline, tool, month;
 CREATE VIEW IF NOT EXISTS rollup_day AS
 SELECT toDate(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) AS day, pipeline, tool,
 	SUMS

@@ -49,7 +49,7 @@ static const char used_names[] =
 	"UNION SELECT oom_cgroup FROM proc UNION SELECT task_id FROM proc UNION SELECT step FROM proc "
 	"UNION SELECT unit FROM proc UNION SELECT scopes FROM proc "
 	"UNION SELECT name FROM proc_facet UNION SELECT tool FROM sample UNION SELECT stream FROM record "
-	"UNION SELECT task FROM rollup_run_tool UNION SELECT tool FROM rollup_run_tool";
+	"UNION SELECT tool FROM rollup_run_tool";
 
 struct rows {
 	sqlite3_stmt *from, *to;

@@ -272,10 +272,10 @@ CREATE INDEX record_by_time ON record (stream, time_ns);
 
 -- Sums, kept in the transaction that adds the rows, so that questions about many runs
 -- never read proc.  images: begun by exec, or forks that ran on; calls: begun by exec,
--- wrappers left out; forks: ran on without exec; failures: non-zero exit or signal.
+-- wrappers left out; forks: ran on without exec; failures: non-zero exit or signal.  A task's own sums are in its row of
+-- the table task.
 CREATE TABLE rollup_run_tool (
 	run INTEGER NOT NULL,
-	task INTEGER NOT NULL,
 	tool INTEGER NOT NULL,
 	processes INTEGER NOT NULL,
 	images INTEGER NOT NULL,
@@ -290,7 +290,7 @@ CREATE TABLE rollup_run_tool (
 	read_bytes INTEGER NOT NULL,
 	write_bytes INTEGER NOT NULL,
 	rss_max_bytes INTEGER NOT NULL,
-	PRIMARY KEY (run, task, tool)
+	PRIMARY KEY (run, tool)
 ) WITHOUT ROWID;
 
 -- The sums of rollup_run_tool by run: a list of all runs reads a row of each.

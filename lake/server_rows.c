@@ -177,7 +177,7 @@ int server_rows_rest(struct server_rows *r, const char **ret, size_t *ret_n)
 		;
 	if (!err && r->n > r->at && r->bytes[r->n - 1] != '\n')
 		err = server_error(r->server, r->why, -EPIPE, "its answer ends in the middle of a row");
-	*ret = r->bytes + r->at;
+	*ret = r->bytes ? r->bytes + r->at : "";
 	*ret_n = r->n - r->at;
 	return err;
 }

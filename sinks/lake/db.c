@@ -29,9 +29,8 @@
 	"DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks) ADD(failures) ADD(cpu_ns) ADD(wall_ns) \
 	ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes) ADD(read_bytes) ADD(write_bytes)                     \
 	"rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
-#define ROLLUP(table, k1, k2, k3)                                                                              \
-	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                     \
-	"VALUES (?1,?2,?3," SUM_VALUES ") ON CONFLICT (" k1 ", " k2 ", " k3 ") " ADD_SUMS
+#define ROLLUP(table, key, values)                                                                             \
+	"INSERT INTO " table " (" key ", " ROLLUP_SUMS ") VALUES (" values "," SUM_VALUES ") ON CONFLICT (" key ") " ADD_SUMS
 
 #define IF_SAME_PASS(same) "CASE WHEN excluded.pass = pass THEN " same " ELSE 0 END"
 #define IN_PASS(same, newer, older) \
@@ -51,10 +50,9 @@ static const char *const statement_text[DB_STATEMENTS] = {
 			  "ON CONFLICT (key) DO UPDATE SET value = value + excluded.value",
 	[DB_FACET_ADD] = "INSERT OR IGNORE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
 	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
-	[DB_ROLLUP_TOOL] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
-	[DB_ROLLUP_RUN] = "INSERT INTO rollup_run (run, " ROLLUP_SUMS ") VALUES (?1," SUM_VALUES ") "
-			  "ON CONFLICT (run) " ADD_SUMS,
-	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
+	[DB_ROLLUP_TOOL] = ROLLUP("rollup_run_tool", "run, tool", "?1,?2"),
+	[DB_ROLLUP_RUN] = ROLLUP("rollup_run", "run", "?1"),
+	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day, pipeline, tool", "?1,?2,?3"),
 	/*
 	 * A container's row has its last pass in known_ns and memory_bytes, and by itself: further records of this pass
 	 * add to it. Records of an earlier pass, which a batch brings late, count as a pass of their own.

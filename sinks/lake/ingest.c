@@ -231,8 +231,7 @@ static int roll_up(struct ingest *in, struct db *db, const struct binding *b, co
 	sum[ROLLUP_RSS_MAX] = v[ROLLED_RSS_PEAK];
 	began = ingest_time(in, v[ROLLED_START] ? (uint64_t)v[ROLLED_START] : r->time_ns);
 	day = began > 0 ? began / DAY_NS : 0;
-	err = rollup_add(in->by_run, db,
-			 (int64_t[]){ row->value[PROC_RUN], row->value[PROC_TASK], row->value[PROC_TOOL] }, sum);
+	err = rollup_add(in->by_run, db, (int64_t[]){ row->value[PROC_RUN], row->value[PROC_TOOL], 0 }, sum);
 	return err ? err
 		   : rollup_add(in->by_day, db, (int64_t[]){ day, pipeline, row->value[PROC_TOOL] }, sum);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/rollup.h - sums per (run, task, tool) and per (day, pipeline, tool) over a batch.
+ * sinks/lake/rollup.h - sums per (run, tool) and per (day, pipeline, tool) over a batch.
  * A group then costs one statement per batch and not one per row.
  */
 #ifndef SKEP_SINKS_LAKE_ROLLUP_H
