@@ -37,7 +37,7 @@ struct lake_question {
 
 /*
  * ClickHouse's words for what a table has of one run, and of several: then the last column is the run's place in the
- * list, from 1 on.  of_runs_: the columns, with constants in place of those that lake_reports() does not promise.
+ * list, from 1 on.  of_runs_: the same columns, but a constant for each column that lake_reports() does not promise.
  */
 #define LAKE_OF_RUN(columns_, of_runs_, table_)                                                                   \
 	.clickhouse = "SELECT " columns_ " FROM " table_ " FINAL PREWHERE run = ?2 WHERE boot_id = ?3",           \
