@@ -488,13 +488,15 @@ int analysis_group_all(struct analysis *a)
 		.shares = calloc(r->n_tasks + 1, 1),
 		.n_samples = r->n_samples,
 	};
+	size_t room;
 	int rc = -ENOMEM;
 
 	a->groups = calloc(r->n_tasks + 1, sizeof(*a->groups));
 	if (w.samples) {
 		sort_work(r, &w);
-		w.edges = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
-		w.scratch = calloc(most_edges(r, &w) + 1, sizeof(*w.edges));
+		room = most_edges(r, &w) + 1;
+		w.edges = calloc(room, sizeof(*w.edges));
+		w.scratch = calloc(room, sizeof(*w.edges));
 	}
 	if (tasks && w.edges && w.scratch && w.shares && a->groups && analysis_leaves_find(a) == 0) {
 		rc = group_tasks(a, &w, tasks);

@@ -95,6 +95,6 @@ void lake_network_know(struct lake_report *r)
 		known = strncmp(r->ledger[i].account, "net.", 4) == 0 && strcmp(r->ledger[i].item, "tcp") == 0;
 	for (size_t i = 0; i < r->n_processes && !known; i++)
 		known = r->processes[i].totals.net_known;
-	for (size_t i = 0; i < r->n_processes; i++)
-		r->processes[i].totals.net_known = known;
+	for (size_t i = 0; i < r->n_processes && known; i++)
+		r->processes[i].totals.net_known = true;
 }
