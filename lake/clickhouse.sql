@@ -198,6 +198,10 @@ CREATE TABLE IF NOT EXISTS task (
 PARTITION BY toYYYYMM(toDateTime(intDiv(start_ns, 1000000000)))
 ORDER BY (run, uid);
 
+-- Tasks are in the order of runs: without an index, the question for the runs of a job would read every task.
+-- since 22.3
+ALTER TABLE task ADD INDEX IF NOT EXISTS of_job job TYPE bloom_filter GRANULARITY 1;
+
 CREATE TABLE IF NOT EXISTS sample (
 	uid UUID,
 	host TEXT,
