@@ -135,6 +135,12 @@ static int say(char *why, size_t room, const char *text)
 
 int skep_http_options_check(const struct http_options *o, const char *url_name, char *why, size_t room)
 {
+	const struct {
+		const char *option, *path;
+	} files[] = {
+		{ "token_file", o->token_file }, { "password_file", o->password_file }, { "ca_file", o->ca_file },
+		{ "cert_file", o->cert_file },	 { "key_file", o->key_file },
+	};
 	int err = check_url(o->url, url_name, why, room);
 
 	for (size_t i = 0; !err && o->headers && o->headers[i]; i++)
@@ -161,6 +167,7 @@ int skep_http_options_check(const struct http_options *o, const char *url_name, 
 		snprintf(why, room, "max_request %llu: expected 1KiB to 64MiB", (unsigned long long)o->max_request);
 		return -EINVAL;
 	}
-	err = check_file("token_file", o->token_file, why, room);
-	return err ? err : check_file("password_file", o->password_file, why, room);
+	for (size_t i = 0; !err && i < sizeof(files) / sizeof(files[0]); i++)
+		err = check_file(files[i].option, files[i].path, why, room);
+	return err;
 }

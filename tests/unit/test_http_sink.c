@@ -658,6 +658,8 @@ static void test_options(void **state)
 		{ "key_file", "/k", "without cert_file" },
 		{ "password_file", "/p", "without username" },
 		{ "token_file", "/nonexistent/t", "token_file: /nonexistent/t: No such file" },
+		{ "ca_file", "/nonexistent/ca.pem", "ca_file: /nonexistent/ca.pem: No such file" },
+		{ "cert_file", "/nonexistent/c.pem", "cert_file: /nonexistent/c.pem: No such file" },
 		{ "token_file", "env:TEST_NOT_THERE", "token_file: env:TEST_NOT_THERE: the environment has no such" },
 		{ "timeout", "1us", "at least 1ms" },
 	};
@@ -727,7 +729,7 @@ static void expect_one(enum skep_batch_result want, int line)
 
 static void test_tls(void **state)
 {
-	char text[64];
+	char text[128];
 
 	(void)state;
 	tls("127.0.0.1", "ca.pem");
@@ -753,9 +755,16 @@ static void test_tls(void **state)
 	send_one(2);
 	assert_true(m.answer.result == SKEP_BATCH_HOLD || m.answer.result == SKEP_BATCH_RETRY);
 	end();
-	tls("127.0.0.1", "no-such.pem");
+	/* a file that is removed after the sink began */
+	snprintf(text, sizeof(text), "%s/gone.pem", server.dir);
+	assert_int_equal(symlink("ca.pem", text), 0);
+	tls("127.0.0.1", "gone.pem");
 	with_certificate();
-	EXPECT_ONE(SKEP_BATCH_HOLD);
+	start();
+	assert_int_equal(unlink(text), 0);
+	send_one(2);
+	assert_int_equal(m.answer.result, SKEP_BATCH_HOLD);
+	end();
 	/* TLS to a port that speaks plain HTTP */
 	tls("127.0.0.1", "ca.pem");
 	snprintf(text, sizeof(text), "https://127.0.0.1:%d/", server.http);
