@@ -28,8 +28,7 @@ struct part {
 
 struct lake_batch {
 	struct lake_key *keys;
-	const char **ids, **names; /* of each run: its id; id and boot id, as LAKE_OF_RUN() puts them together */
-	size_t n;
+	struct lake_run_list runs;
 	struct part *parts;
 	size_t n_parts, part_room;
 	int err; /* a question failed: no other is asked */
@@ -62,7 +61,7 @@ static int split(const struct lake_batch *b, struct lake_file *f, struct part *p
 		end = (size_t)(newline - p->bytes) + 1; /* the last row has one too: server_rows_rest() */
 		tab = memrchr(row, '\t', (size_t)(newline - row));
 		nth = tab ? strtoul(tab + 1, NULL, 10) : 0;
-		if (!nth || nth > b->n)
+		if (!nth || nth > b->runs.n)
 			return server_rows_strange(p->rows, "its answer has a row of a run that was not asked for");
 		if (last && last->nth == nth) {
 			last->to = end;
@@ -81,8 +80,7 @@ static int split(const struct lake_batch *b, struct lake_file *f, struct part *p
 
 static int ask(struct lake_batch *b, struct lake_file *f, const struct lake_question *q)
 {
-	const struct lake_value values[] = { LAKE_NUMBER(0), LAKE_TEXTS(b->ids, (int64_t)b->n),
-					     LAKE_TEXTS(b->names, (int64_t)b->n) };
+	const struct lake_value values[] = { LAKE_NUMBER(0), LAKE_RUN_IDS(&b->runs), LAKE_RUN_NAMES(&b->runs) };
 	void *grown = answer_grow(b->parts, b->n_parts, &b->part_room, sizeof(*b->parts));
 	struct part *p;
 	size_t size = 0;
@@ -141,25 +139,15 @@ int lake_batch_rows(struct lake_batch *b, struct lake_file *f, const struct lake
 
 static int batch_begin(struct lake_batch *b, const struct lake_run *const *runs, size_t n)
 {
-	*b = (struct lake_batch){ .n = n };
-	b->keys = calloc(n, sizeof(*b->keys));
-	b->ids = calloc(n, sizeof(*b->ids));
-	b->names = calloc(n, sizeof(*b->names));
-	if (!b->keys || !b->ids || !b->names)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const char *id = runs[i]->id, *boot = runs[i]->boot_id;
-		const size_t size = strlen(id) + 1 + strlen(boot);
-		char *name = arena_alloc(&b->arena, size + 1);
+	int err;
 
-		if (!name)
-			return -ENOMEM;
-		stpcpy(stpcpy(stpcpy(name, id), " "), boot);
-		b->keys[i] = (struct lake_key){ .run = id, .boot_id = boot, .nth = i + 1 };
-		b->ids[i] = id;
-		b->names[i] = name;
+	*b = (struct lake_batch){ .keys = calloc(n, sizeof(*b->keys)) };
+	err = b->keys ? 0 : -ENOMEM;
+	for (size_t i = 0; !err && i < n; i++) {
+		b->keys[i] = (struct lake_key){ .run = runs[i]->id, .boot_id = runs[i]->boot_id, .nth = i + 1 };
+		err = lake_run_list_add(&b->runs, &b->arena, runs[i]->id, runs[i]->boot_id);
 	}
-	return 0;
+	return err;
 }
 
 static void batch_end(struct lake_batch *b)
@@ -170,8 +158,7 @@ static void batch_end(struct lake_batch *b)
 	}
 	free(b->parts);
 	free(b->keys);
-	free(b->ids);
-	free(b->names);
+	lake_run_list_free(&b->runs);
 	arena_free(&b->arena);
 }
 

@@ -299,10 +299,10 @@ struct lake_report {
 int lake_report(struct lake *, const char *which, struct lake_report **ret, char *why, size_t why_size);
 struct lake_report *lake_report_free(struct lake_report *);
 /*
- * Reads runs of a list for comparisons.  Of each report: run, tasks, tools, samples; and processes, of which are sure
- * to be there: identity, task, task_id, tool, image, state, exe, arguments, times, threads, how they ended, facets and
- * what comes from them; of the other totals CPU time, run delay, peak of memory, and bytes read and written by the
- * storage and read by calls; sums have no more.  What else they are is "" or 0 from a server.
+ * Reads runs of a list for comparisons.  A report has the run, its tasks, tools, samples and processes; of a process
+ * what a comparison needs: identity, task, task_id, tool, image, state, exe, arguments, times, threads, how it ended,
+ * facets; of its totals CPU time, run delay, peak of memory, bytes read from and written to the storage, and bytes that
+ * calls read.  Its other figures, and their sums, may be "" or 0: a server is not asked for them.
  * Calls take for each run, in their order, with its report, which lives until take returns; or with NULL and the reason
  * why it cannot be read.  0; -ENOMEM; or what take returned if that is not 0: then it is the last call.
  */

@@ -196,47 +196,27 @@ static int add_parents(struct lake_file *f, struct runs_answer *answer)
 #define LISTED_MOST 1000          /* runs */
 #define LISTED_TEXT (96 << 10)    /* bytes of their ids: a query has 256 KiB at most */
 
-struct chosen {
-	const char **ids, **names; /* each: the id; id and boot id */
-	size_t n, room, name_room, bytes;
-};
-
-static int add_chosen(struct lake_file *f, const struct lake_rows *rows, struct arena *a, struct chosen *c)
-{
-	void *ids = answer_grow(c->ids, c->n, &c->room, sizeof(*c->ids)), *names = NULL;
-
-	if (ids) {
-		c->ids = ids;
-		names = answer_grow(c->names, c->n, &c->name_room, sizeof(*c->names));
-	}
-	if (!names)
-		return lake_file_error(f, SQLITE_NOMEM);
-	c->names = names;
-	c->ids[c->n] = lake_rows_text(rows, 0, a);
-	c->names[c->n] = lake_rows_text(rows, 1, a);
-	if (!c->ids[c->n] || !c->names[c->n])
-		return lake_file_error(f, SQLITE_NOMEM);
-	c->bytes += strlen(c->ids[c->n]) + strlen(c->names[c->n]) + 8;
-	c->n++;
-	return 0;
-}
-
-/* Asks which runs match.  0 or -errno; the caller frees the lists; their texts are in the arena. */
+/* Asks which runs match.  0 or -errno; the caller frees the list; its texts are in the arena. */
 static int choose(struct lake_file *f, const char *matching, const struct lake_value *values, size_t n,
-		  struct arena *a, struct chosen *ret)
+		  struct arena *a, struct lake_run_list *ret)
 {
 	struct lake_question question = { 0 };
 	struct lake_rows rows = { 0 };
 	char *sql = NULL;
 	int err;
 
-	if (asprintf(&sql, "SELECT run, concat(run, ' ', boot_id) %s", matching) < 0)
+	if (asprintf(&sql, "SELECT run, boot_id %s", matching) < 0)
 		return lake_file_error(f, SQLITE_NOMEM);
 	question.clickhouse = sql;
 	err = lake_rows_open(f, &question, values, n, &rows);
 	free(sql);
-	while (!err && (err = lake_rows_next(&rows)) > 0)
-		err = add_chosen(f, &rows, a, ret);
+	while (!err && (err = lake_rows_next(&rows)) > 0) {
+		const char *id = lake_rows_text(&rows, 0, a), *boot_id = lake_rows_text(&rows, 1, a);
+
+		err = id && boot_id ? lake_run_list_add(ret, a, id, boot_id) : -ENOMEM;
+		if (err)
+			err = lake_file_error(f, SQLITE_NOMEM);
+	}
 	lake_rows_close(&rows);
 	return err;
 }
@@ -250,16 +230,16 @@ static int ask_server(struct lake_file *f, const struct lake_runs_query *q, cons
 					     "concat(run, ' ', boot_id)) > 0", "?1"),
 	};
 	char *matching = matching_clickhouse(q), *sql = NULL;
-	struct chosen c = { 0 };
+	struct lake_run_list chosen = { 0 };
 	struct arena arena = { 0 };
 	int err = matching ? 0 : lake_file_error(f, SQLITE_NOMEM);
 	bool few = q->limit && q->limit <= LISTED_MOST;
 
 	if (!err && few)
-		err = choose(f, matching, values, n, &arena, &c);
-	few &= c.bytes <= LISTED_TEXT;
-	if (!err && few && c.n) {
-		const struct lake_value list[] = { LAKE_TEXTS(c.ids, (int64_t)c.n), LAKE_TEXTS(c.names, (int64_t)c.n) };
+		err = choose(f, matching, values, n, &arena, &chosen);
+	few &= chosen.bytes <= LISTED_TEXT;
+	if (!err && few && chosen.n) {
+		const struct lake_value list[] = { LAKE_RUN_IDS(&chosen), LAKE_RUN_NAMES(&chosen) };
 
 		err = lake_rows_open(f, &of_list, list, 2, ret);
 	} else if (!err && !few) {
@@ -268,8 +248,7 @@ static int ask_server(struct lake_file *f, const struct lake_runs_query *q, cons
 		err = sql ? lake_rows_open(f, &(struct lake_question){ .clickhouse = sql }, values, n, ret)
 			  : lake_file_error(f, SQLITE_NOMEM);
 	}
-	free(c.ids);
-	free(c.names);
+	lake_run_list_free(&chosen);
 	free(matching);
 	free(sql);
 	arena_free(&arena);
