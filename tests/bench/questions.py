@@ -3,7 +3,7 @@
 """How long questions to a lake take, from the command to its end: to SQLite files, or to a ClickHouse server.
 
     tests/bench/questions.py [--runs 1000] [--processes 100000] [--days 30] [--large 1000] [--lake FOLDER]
-    tests/bench/questions.py --clickhouse [--copies 1] [--runs ...]
+    tests/bench/questions.py --clickhouse [PORT] [--copies 1] [--runs ...]
 
 Makes a lake with tests/bench/fill_lake in a folder of /var/tmp, which it removes at the end, or asks the lake FOLDER,
 which must be one of fill_lake.  Cold: the kernel has none of the lake's pages in its cache (POSIX_FADV_DONTNEED); the
@@ -17,6 +17,11 @@ server takes some thousand rows a second from a sink, so --copies has the server
 copy has run ids of its own, and times before those of the one before.  As many rows as in the large lake:
 
     tests/bench/questions.py --clickhouse --runs 10000 --processes 1000000 --days 3 --large 10000 --copies 10
+
+With a PORT it asks the server that listens there on 127.0.0.1 and has no database skep, which the script removes at
+the end; "cold" then says nothing, as the script does not know that server's files.  The engine of a current ClickHouse:
+
+    NODE_PATH=$SKEP_CHDB_DIR/node_modules node tests/faults/chdb_http.js FOLDER PORT    # clickhouse.sh installs it
 
 Environment: SKEP (the program), BENCH_BIN (the folder of fill_lake and fill_clickhouse).
 """
@@ -65,17 +70,24 @@ class Folder:
 
 
 class Server:
-    """A database of a ClickHouse server that the script has started."""
+    """A database of a ClickHouse server that the script has started, or that listens on a port."""
     days = "SELECT day, tool, sum(cpu_ns), sum(images) FROM rollup_day GROUP BY day, tool"
     pipelines = "SELECT pipeline, sum(cpu_ns) AS cpu FROM rollup_day GROUP BY pipeline ORDER BY cpu DESC"
 
-    def __init__(self, folder):
+    def __init__(self, folder, port):
         sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
         import receivers
         receivers.harness.BIN["skep"] = SKEP
         self.server, self.folder = receivers.ClickHouse(), folder
-        self.server.config(folder)  # takes a port
-        self.server.up(folder)
+        self.port = port
+        if port:
+            self.server.port = port
+            if self.server.ask("SELECT name FROM system.databases WHERE name = 'skep'"):
+                raise SystemExit("questions.py: the server has a database skep: drop it, or give another port")
+            subprocess.run([SKEP, "lake", "init", "--clickhouse", "http://127.0.0.1:%d" % port], check=True)
+        else:
+            self.server.config(folder)  # takes a port
+            self.server.up(folder)
         self.address = "clickhouse://127.0.0.1:%d/skep" % self.server.port
 
     def files(self):
@@ -88,6 +100,12 @@ class Server:
         return self.rows("SELECT run, pipeline, uid_user, job, host, concat(replaceOne(toString(toDateTime(intDiv(start_ns, "
                          "1000000000), 'UTC')), ' ', 'T'), 'Z') FROM run ORDER BY start_ns LIMIT 1 OFFSET %d" %
                          (int(self.rows("SELECT count() FROM run FINAL")[0][0]) // 2))[0]
+
+    def down(self):
+        if self.port:
+            self.server.ask("DROP DATABASE skep")
+        else:
+            self.server.down()
 
     def fill(self, runs, processes, days, large, copies):
         words = [str(n) for n in (runs, processes, days, large)]
@@ -198,7 +216,8 @@ def main():
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--large", type=int, default=1000, help="tasks of the run 'large'")
     parser.add_argument("--lake", help="ask this lake, which fill_lake made")
-    parser.add_argument("--clickhouse", action="store_true", help="ask a ClickHouse server, which is started for it")
+    parser.add_argument("--clickhouse", nargs="?", type=int, const=0, metavar="PORT",
+                        help="ask a ClickHouse server, which is started for it if no port is given")
     parser.add_argument("--copies", type=int, default=1, help="of the rows that the sink sends to the server")
     parser.add_argument("--leave-out", help="questions with this text")
     parser.add_argument("--json", action="store_true")
@@ -210,8 +229,8 @@ def main():
     lake = None
     try:
         began = time.monotonic()
-        if o.clickhouse:
-            lake = Server(folder)
+        if o.clickhouse is not None:
+            lake = Server(folder, o.clickhouse)
             lake.fill(o.runs, o.processes, o.days, o.large, o.copies)
         else:
             lake = Folder(os.path.join(folder, "lake"))
@@ -220,8 +239,8 @@ def main():
         print("filled in %.0f s" % (time.monotonic() - began), file=sys.stderr)
         measure(lake, o.json, o.leave_out)
     finally:
-        if o.clickhouse and lake:
-            lake.server.down()
+        if o.clickhouse is not None and lake:
+            lake.down()
         shutil.rmtree(folder, ignore_errors=True)
 
 
