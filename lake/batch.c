@@ -35,6 +35,34 @@ struct lake_batch {
 	struct arena arena;
 };
 
+int lake_run_list_add(struct lake_run_list *l, struct arena *a, const char *id, const char *boot_id)
+{
+	const size_t size = strlen(id) + 1 + strlen(boot_id);
+	char *name = arena_alloc(a, size + 1);
+	size_t room = l->room; /* of both lists */
+	void *grown = name ? answer_grow(l->ids, l->n, &room, sizeof(*l->ids)) : NULL;
+
+	if (grown) {
+		l->ids = grown;
+		grown = answer_grow(l->names, l->n, &l->room, sizeof(*l->names));
+	}
+	if (!grown)
+		return -ENOMEM;
+	l->names = grown;
+	stpcpy(stpcpy(stpcpy(name, id), " "), boot_id);
+	l->ids[l->n] = id;
+	l->names[l->n++] = name;
+	l->bytes += strlen(id) + size + strlen("'','',");
+	return 0;
+}
+
+void lake_run_list_free(struct lake_run_list *l)
+{
+	free(l->ids);
+	free(l->names);
+	*l = (struct lake_run_list){ 0 };
+}
+
 static int by_run(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;

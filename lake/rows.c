@@ -4,47 +4,9 @@
  */
 #include "lake/rows.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lake/batch.h"
 #include "lake/saturate.h"
 #include "lake/server.h"
-
-int lake_run_list_add(struct lake_run_list *l, struct arena *a, const char *id, const char *boot_id)
-{
-	const size_t size = strlen(id) + 1 + strlen(boot_id);
-	char *name = arena_alloc(a, size + 1);
-
-	if (name && l->n == l->room) {
-		const size_t room = l->room ? 2 * l->room : 64;
-		void *ids = reallocarray(l->ids, room, sizeof(*l->ids)), *names = NULL;
-
-		if (ids) {
-			l->ids = ids;
-			names = reallocarray(l->names, room, sizeof(*l->names));
-		}
-		if (!names)
-			return -ENOMEM;
-		l->names = names;
-		l->room = room;
-	}
-	if (!name)
-		return -ENOMEM;
-	stpcpy(stpcpy(stpcpy(name, id), " "), boot_id);
-	l->ids[l->n] = id;
-	l->names[l->n++] = name;
-	l->bytes += strlen(id) + size + strlen("'','',");
-	return 0;
-}
-
-void lake_run_list_free(struct lake_run_list *l)
-{
-	free(l->ids);
-	free(l->names);
-	*l = (struct lake_run_list){ 0 };
-}
 
 int lake_rows_open(struct lake_file *f, const struct lake_question *q, const struct lake_value *values, size_t n,
 		   struct lake_rows *ret)

@@ -44,19 +44,6 @@ struct lake_question {
 	.clickhouse_runs = "SELECT " of_runs_ ", indexOf([?3], concat(run, ' ', boot_id)) AS nth FROM " table_     \
 			   " FINAL PREWHERE run IN (?2) WHERE nth > 0"
 
-/* Runs for a question of ClickHouse: LAKE_RUN_IDS() and LAKE_RUN_NAMES() are two of its values. */
-struct lake_run_list {
-	const char **ids, **names; /* of each run: its id, borrowed; id and boot id as LAKE_OF_RUN() compares them */
-	size_t n, room;
-	size_t bytes; /* of the texts as a question has them */
-};
-
-#define LAKE_RUN_IDS(list_)   LAKE_TEXTS((list_)->ids, (int64_t)(list_)->n)
-#define LAKE_RUN_NAMES(list_) LAKE_TEXTS((list_)->names, (int64_t)(list_)->n)
-/* The name is in the arena. 0 or -ENOMEM. */
-int lake_run_list_add(struct lake_run_list *, struct arena *, const char *id, const char *boot_id);
-void lake_run_list_free(struct lake_run_list *);
-
 /* A list in ClickHouse as SQLite has it: "a\0b\0". */
 #define LAKE_LIST(column_) "arrayStringConcat(arrayMap(x -> concat(x, '\\0'), " column_ "))"
 

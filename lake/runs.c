@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lake/answer.h"
+#include "lake/batch.h"
 #include "lake/run.h"
 #include "lake/saturate.h"
 
